@@ -1,0 +1,39 @@
+# Everything starts from a bare python3 (>= 3.11): each target sets up its own virtual environment first.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+OUT    ?= out
+
+.PHONY: demo test test-all lint bench docs clean
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "heliotrope needs Python 3.11 or newer, found " + sys.version)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: $(READY)  ## random, stay and oracle on every task: a table, animations, a contact sheet
+	$(BIN)/heliotrope demo --out $(OUT)/demo
+
+lint: $(READY)
+	$(BIN)/ruff check src tests benchmarks scripts
+	$(BIN)/ruff format --check src tests benchmarks scripts
+	$(BIN)/mypy
+
+test: lint  ## lint, types and the quick tests
+	$(BIN)/pytest
+
+test-all: lint  ## the slow tests too
+	$(BIN)/pytest -m 'slow or not slow'
+
+bench: $(READY)  ## throughput as ratios within one run: a table and $(OUT)/throughput.json
+	$(BIN)/python benchmarks/throughput.py --json $(OUT)/throughput.json
+
+docs: $(READY)  ## regenerate the tables that README and docs show
+	$(BIN)/python scripts/make_tables.py
+
+clean:
+	rm -rf $(VENV) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
