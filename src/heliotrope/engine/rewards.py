@@ -100,8 +100,7 @@ class Scalarizer:
             ValueError: the utility returned another shape.
         """
         if self.weights is not None:
-            weighted: np.ndarray = reward @ self.weights
-            return weighted
+            return np.matmul(reward, self.weights)  # type: ignore[no-any-return]
         assert self.utility is not None
         if self.per_step:
             return self._apply(reward)
