@@ -1,0 +1,320 @@
+"""Objects against cells, as scalar code for the kernels.
+
+Everything happens in window coordinates: u grows to the right in columns, v grows towards the agent's back in rows,
+and cell (r, c) is `[r, r+1) x [c, c+1)`. An object is a box or a disc; a box may be flat in one direction (a segment)
+or both (a point). An object is in a cell if its interior meets the cell, so shapes that touch do not overlap, and a
+point or a segment on a border belongs to exactly one side.
+
+Boxes that are turned are kept with their turn between 0 and 90 degrees, half sides `A` (along (cos, -sin)) and `B`
+(along (-sin, -cos)). Their four corners are then the left-, right-, top- and bottommost points, and every border is a
+line of slope cos/sin or sin/cos, from which the columns covered in a row follow directly: no cell is tried in vain.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import IntEnum
+from typing import Any
+
+from numba import njit
+
+from .spec import Rotate
+from .world import Column
+
+__all__ = ["SNAP", "TIE", "Shape", "View"]
+
+SNAP = 1e-9
+"""Overlaps thinner than this many cells are rounding, not overlap."""
+
+TIE = 1e-9
+"""Squared distances (in cells) that differ by less are equal; the lower index then represents the cell."""
+
+HALF_PI = math.pi / 2
+
+
+# Forms of placed objects, as floats since they stand in a table of floats.
+STRAIGHT = 0.0
+"""A box along the window's axes."""
+TURNED = 1.0
+"""A box at an angle to them."""
+DISC = 2.0
+"""A disc."""
+
+
+class Shape(IntEnum):
+    """Columns of the scratch table of placed objects."""
+
+    FORM = 0
+    U = 1
+    V = 2
+    A = 3
+    B = 4
+    COS = 5
+    SIN = 6
+    HALF_U = 7  # half extent along u
+    HALF_V = 8
+    TIP_V = 9  # v of the leftmost corner relative to the centre (negated: the rightmost's)
+    TIP_U = 10  # u of the topmost corner relative to the centre (negated: the bottommost's)
+    COT = 11
+    TAN = 12
+    X = 13
+    Y = 14
+    HALF_X = 15  # half extents in world coordinates
+    HALF_Y = 16
+    WIDTH = 17
+
+
+class View(IntEnum):
+    """Numbers of one agent's view."""
+
+    ROW = 0
+    COLUMN = 1
+    COS = 2
+    SIN = 3
+    X = 4
+    Y = 5
+    CELL = 6
+    WIDTH = 7
+
+
+@njit
+def set_view(view: Any, x: float, y: float, heading: float, turn: int, cell: float, row: float, column: float) -> bool:
+    """Fill `view`; false if the pose is not finite."""
+    cos, sin = 1.0, 0.0
+    if turn == Rotate.YAW:
+        cos, sin = math.cos(heading), math.sin(heading)
+    elif turn == Rotate.QUARTER and math.isfinite(heading):
+        k = int(math.floor(heading / HALF_PI + 0.5)) & 3
+        cos = 1.0 if k == 0 else (-1.0 if k == 2 else 0.0)
+        sin = 1.0 if k == 1 else (-1.0 if k == 3 else 0.0)
+    view[View.ROW] = row
+    view[View.COLUMN] = column
+    view[View.COS] = cos
+    view[View.SIN] = sin
+    view[View.X] = x
+    view[View.Y] = y
+    view[View.CELL] = cell
+    return math.isfinite(x) and math.isfinite(y) and math.isfinite(heading)
+
+
+@njit
+def place(entities: Any, lane: int, k: int, view: Any, rows: int, columns: int, shape: Any) -> int:
+    """Place object k in the window: 1 if it may touch it, 0 if it cannot, -1 if its numbers are not finite."""
+    cell = view[View.CELL]
+    inverse = 1.0 / cell
+    x, y = entities[lane, k, Column.X], entities[lane, k, Column.Y]
+    width, length = entities[lane, k, Column.WIDTH], entities[lane, k, Column.LENGTH]
+    yaw = entities[lane, k, Column.YAW]
+    dx, dy = x - view[View.X], y - view[View.Y]
+    facing_cos, facing_sin = view[View.COS], view[View.SIN]
+    u = view[View.COLUMN] + (dx * facing_cos + dy * facing_sin) * inverse
+    v = view[View.ROW] - (dy * facing_cos - dx * facing_sin) * inverse
+    reach = (width + length) * 0.5 * inverse
+    if not (reach >= 0.0 and math.isfinite(u + v + reach + yaw)):
+        return -1
+    # One cell of slack keeps points on the border, which the rounding below may still pull inside.
+    if u + reach < -1.0 or v + reach < -1.0 or u - reach > columns + 1.0 or v - reach > rows + 1.0:
+        return 0
+    a, b = width * 0.5 * inverse, length * 0.5 * inverse
+    shape[k, Shape.U] = u
+    shape[k, Shape.V] = v
+    shape[k, Shape.X] = x
+    shape[k, Shape.Y] = y
+    if entities[lane, k, Column.DISC] != 0.0:
+        shape[k, Shape.FORM] = DISC
+        shape[k, Shape.A] = a
+        shape[k, Shape.HALF_U] = a
+        shape[k, Shape.HALF_V] = a
+        shape[k, Shape.HALF_X] = a * cell
+        shape[k, Shape.HALF_Y] = a * cell
+        return 1
+    own_cos, own_sin = 1.0, 0.0
+    if yaw != 0.0:
+        own_cos, own_sin = math.cos(yaw), math.sin(yaw)
+    shape[k, Shape.HALF_X] = (abs(own_cos) * a + abs(own_sin) * b) * cell
+    shape[k, Shape.HALF_Y] = (abs(own_sin) * a + abs(own_cos) * b) * cell
+    cos = own_cos * facing_cos + own_sin * facing_sin
+    sin = own_sin * facing_cos - own_cos * facing_sin
+    # A box looks the same after half a turn, and with its sides exchanged after a quarter.
+    if cos < 0.0:
+        cos, sin = -cos, -sin
+    if sin < 0.0:
+        cos, sin = -sin, cos
+        a, b = b, a
+    shape[k, Shape.A] = a
+    shape[k, Shape.B] = b
+    if sin < SNAP or cos < SNAP:
+        if cos < SNAP:
+            a, b = b, a
+        shape[k, Shape.FORM] = STRAIGHT
+        shape[k, Shape.HALF_U] = a
+        shape[k, Shape.HALF_V] = b
+        return 1
+    shape[k, Shape.FORM] = TURNED
+    shape[k, Shape.COS] = cos
+    shape[k, Shape.SIN] = sin
+    shape[k, Shape.HALF_U] = a * cos + b * sin
+    shape[k, Shape.HALF_V] = a * sin + b * cos
+    shape[k, Shape.TIP_V] = a * sin - b * cos
+    shape[k, Shape.TIP_U] = a * cos - b * sin
+    shape[k, Shape.COT] = cos / sin
+    shape[k, Shape.TAN] = sin / cos
+    return 1
+
+
+@njit
+def first_cell(low: float) -> int:
+    """First cell of an interval that starts at `low`."""
+    return int(math.floor(low + SNAP))
+
+
+@njit
+def last_cell(low: float, high: float) -> int:
+    """Last cell of the interval from `low` to `high`; a point belongs to one cell."""
+    return max(int(math.ceil(high - SNAP)) - 1, int(math.floor(low + SNAP)))
+
+
+@njit
+def extent_u(shape: Any, k: int, low: float, high: float) -> tuple[float, float]:
+    """Range of u that the object covers between the horizontal lines v = low and v = high (both within it)."""
+    u, v = shape[k, Shape.U], shape[k, Shape.V]
+    if shape[k, Shape.FORM] == TURNED:
+        half, tip = shape[k, Shape.HALF_U], shape[k, Shape.TIP_V]
+        at = min(max(v + tip, low), high) - (v + tip)
+        left = u - half + (-at * shape[k, Shape.COT] if at < 0.0 else at * shape[k, Shape.TAN])
+        at = min(max(v - tip, low), high) - (v - tip)
+        right = u + half - (-at * shape[k, Shape.TAN] if at < 0.0 else at * shape[k, Shape.COT])
+        return left, max(left, right)
+    if shape[k, Shape.FORM] == DISC:
+        at = min(max(v, low), high) - v
+        half = math.sqrt(max(shape[k, Shape.A] * shape[k, Shape.A] - at * at, 0.0))
+        return u - half, u + half
+    return u - shape[k, Shape.HALF_U], u + shape[k, Shape.HALF_U]
+
+
+@njit
+def extent_v(shape: Any, k: int, low: float, high: float) -> tuple[float, float]:
+    """Range of v that the object covers between the vertical lines u = low and u = high (both within it)."""
+    u, v = shape[k, Shape.U], shape[k, Shape.V]
+    if shape[k, Shape.FORM] == TURNED:
+        half, tip = shape[k, Shape.HALF_V], shape[k, Shape.TIP_U]
+        at = min(max(u + tip, low), high) - (u + tip)
+        top = v - half + (-at * shape[k, Shape.TAN] if at < 0.0 else at * shape[k, Shape.COT])
+        at = min(max(u - tip, low), high) - (u - tip)
+        bottom = v + half - (-at * shape[k, Shape.COT] if at < 0.0 else at * shape[k, Shape.TAN])
+        return top, max(top, bottom)
+    if shape[k, Shape.FORM] == DISC:
+        at = min(max(u, low), high) - u
+        half = math.sqrt(max(shape[k, Shape.A] * shape[k, Shape.A] - at * at, 0.0))
+        return v - half, v + half
+    return v - shape[k, Shape.HALF_V], v + shape[k, Shape.HALF_V]
+
+
+@njit
+def cover(shape: Any, k: int, rows: int, columns: int, spans: Any) -> tuple[int, int]:
+    """Rows that the object touches, clipped to the window; `spans[r]` holds the first and last column of each."""
+    v, half = shape[k, Shape.V], shape[k, Shape.HALF_V]
+    top, bottom = v - half, v + half
+    first = max(first_cell(top), 0)
+    last = min(last_cell(top, bottom), rows - 1)
+    if shape[k, Shape.FORM] == STRAIGHT:
+        left, right = shape[k, Shape.U] - shape[k, Shape.HALF_U], shape[k, Shape.U] + shape[k, Shape.HALF_U]
+        start, stop = max(first_cell(left), 0), min(last_cell(left, right), columns - 1)
+        for r in range(first, last + 1):
+            spans[r, 0] = start
+            spans[r, 1] = stop
+        return first, last
+    for r in range(first, last + 1):
+        left, right = extent_u(shape, k, max(top, float(r)), min(bottom, float(r + 1)))
+        spans[r, 0] = max(first_cell(left), 0)
+        spans[r, 1] = min(last_cell(left, right), columns - 1)
+    return first, last
+
+
+@njit
+def nearest_of_cell(view: Any, r: int, c: int) -> float:
+    """Squared distance in cells from the agent to the closest point of a cell."""
+    dv = max(r - view[View.ROW], 0.0) + max(view[View.ROW] - (r + 1), 0.0)
+    du = max(c - view[View.COLUMN], 0.0) + max(view[View.COLUMN] - (c + 1), 0.0)
+    return du * du + dv * dv
+
+
+@njit
+def _pull(at: float, low: float, high: float) -> float:
+    """The point of [low, high] nearest to `at`, as a distance from `at`."""
+    return max(low - at, 0.0) + max(at - high, 0.0)
+
+
+@njit
+def nearest_in_cell(shape: Any, k: int, view: Any, r: int, c: int) -> float:
+    """Squared distance in cells from the agent to the closest point of object k inside cell (r, c).
+
+    Three cases: the object's own closest point lies in the cell; the cell's own closest point lies in the object; or
+    the answer lies on the cell's border, on one of the four stretches that the object covers.
+    """
+    at_u, at_v = view[View.COLUMN], view[View.ROW]
+    u, v = shape[k, Shape.U], shape[k, Shape.V]
+    half_u, half_v = shape[k, Shape.HALF_U], shape[k, Shape.HALF_V]
+    if shape[k, Shape.FORM] == STRAIGHT:
+        du = _pull(at_u, max(u - half_u, float(c)), min(u + half_u, c + 1.0))
+        dv = _pull(at_v, max(v - half_v, float(r)), min(v + half_v, r + 1.0))
+        return du * du + dv * dv
+    # The object's closest point.
+    du, dv = at_u - u, at_v - v
+    if shape[k, Shape.FORM] == DISC:
+        radius = shape[k, Shape.A]
+        far = math.sqrt(du * du + dv * dv)
+        shrink = 1.0 if far <= radius else radius / far
+        near_u, near_v = u + du * shrink, v + dv * shrink
+    else:
+        cos, sin = shape[k, Shape.COS], shape[k, Shape.SIN]
+        along = min(max(du * cos - dv * sin, -shape[k, Shape.A]), shape[k, Shape.A])
+        across = min(max(-du * sin - dv * cos, -shape[k, Shape.B]), shape[k, Shape.B])
+        near_u, near_v = u + along * cos - across * sin, v - along * sin - across * cos
+    if c <= near_u <= c + 1 and r <= near_v <= r + 1:
+        du, dv = near_u - at_u, near_v - at_v
+        return du * du + dv * dv
+    # The cell's closest point.
+    corner_u, corner_v = min(max(at_u, float(c)), c + 1.0), min(max(at_v, float(r)), r + 1.0)
+    du, dv = corner_u - u, corner_v - v
+    if shape[k, Shape.FORM] == DISC:
+        inside = du * du + dv * dv <= shape[k, Shape.A] * shape[k, Shape.A]
+    else:
+        inside = abs(du * cos - dv * sin) <= shape[k, Shape.A] and abs(du * sin + dv * cos) <= shape[k, Shape.B]
+    if inside:
+        return nearest_of_cell(view, r, c)
+    best = math.inf
+    for side in range(2):
+        line = float(r + side)
+        if v - half_v <= line <= v + half_v:
+            low, high = extent_u(shape, k, line, line)
+            low, high = max(low, float(c)), min(high, c + 1.0)
+            if low <= high:
+                du, dv = _pull(at_u, low, high), line - at_v
+                best = min(best, du * du + dv * dv)
+        line = float(c + side)
+        if u - half_u <= line <= u + half_u:
+            low, high = extent_v(shape, k, line, line)
+            low, high = max(low, float(r)), min(high, r + 1.0)
+            if low <= high:
+                du, dv = line - at_u, _pull(at_v, low, high)
+                best = min(best, du * du + dv * dv)
+    # Without any stretch the overlap is thinner than rounding, and sits at the cell's nearest corner or the object's.
+    return nearest_of_cell(view, r, c) if best == math.inf else best
+
+
+@njit
+def unity_key(shape: Any, k: int, view: Any, r: int, c: int) -> float:
+    """Squared distance in cells from the agent to the point of the object's world-aligned bounds nearest to the cell.
+
+    ML-Agents measures from the point of a collider's axis-aligned bounds that is nearest to the cell's centre.
+    """
+    cell = view[View.CELL]
+    right, ahead = (c + 0.5 - view[View.COLUMN]) * cell, (view[View.ROW] - r - 0.5) * cell
+    x = view[View.X] + right * view[View.COS] - ahead * view[View.SIN]
+    y = view[View.Y] + right * view[View.SIN] + ahead * view[View.COS]
+    bound_x, bound_y = shape[k, Shape.X], shape[k, Shape.Y]
+    half_x, half_y = shape[k, Shape.HALF_X], shape[k, Shape.HALF_Y]
+    dx = (min(max(x, bound_x - half_x), bound_x + half_x) - view[View.X]) / cell
+    dy = (min(max(y, bound_y - half_y), bound_y + half_y) - view[View.Y]) / cell
+    return dx * dx + dy * dy

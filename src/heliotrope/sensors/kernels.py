@@ -1,0 +1,582 @@
+"""The compiled loops of the grid sensor.
+
+`observe_lanes` handles every sensor and every world: for each lane it copies the template, walks over the objects
+(never over cells), settles which object represents a cell only where two meet, shades hidden cells, and then writes
+the cells that were touched. `inspect_lane` answers `explain`. (`tiles.py` has the short way for maps of tiles.)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from .channels import Kind
+from .geometry import (
+    SNAP,
+    TIE,
+    Shape,
+    View,
+    cover,
+    nearest_in_cell,
+    nearest_of_cell,
+    place,
+    set_view,
+    unity_key,
+)
+from .program import Bind, Fault, Head, Number, NumberHead, Op, Reducer, Select
+from .sight import Sight, SightField
+from .world import Column
+
+__all__ = ["FAULT_SIZE", "OUTSIDE", "inspect_lane", "observe_lanes"]
+
+FAULT_SIZE = 6
+"""Length of the fault record: code, lane, object or cell, plane, value, spare."""
+
+OUTSIDE = 256
+"""Row of a tile look-up table for cells outside the map."""
+
+VIEW_WIDTH = int(View.WIDTH)
+SHAPE_WIDTH = int(Shape.WIDTH)
+
+UNKNOWN = -1.0
+FAR = 1 << 30
+
+
+@njit
+def _fail(fault: Any, code: Fault, lane: int, index: int, plane: int, value: float) -> bool:
+    fault[0] = code.value
+    fault[1] = lane
+    fault[2] = index
+    fault[3] = plane
+    fault[4] = value
+    return False
+
+
+@njit
+def _bounded(floats: Any, f: int, value: float, clip: bool, open_end: bool) -> tuple[float, bool]:
+    """The value brought into the plane's range, and whether that was allowed."""
+    low, high = floats[f + Number.LOW], floats[f + Number.HIGH]
+    if value >= low and (value < high or (value == high and not open_end)) and math.isfinite(value):
+        return value, True
+    if not clip or math.isnan(value):
+        return value, False
+    # Values beyond an open end fall into the last bin, whose edge is infinite.
+    return min(max(value, low), high), True
+
+
+@njit
+def _object_value(
+    ints: Any, floats: Any, binding: Any, o: int, f: int, entities: Any, lane: int, k: int, tag: int
+) -> float:
+    """The bare number that object k has for a plane."""
+    kind = ints[o + Op.KIND]
+    if kind == Kind.TAG_IS or kind == Kind.COUNT or kind == Kind.OCCUPIED:
+        return float((ints[o + Op.TAGS] >> tag) & 1)
+    source = ints[o + Op.SOURCE]
+    if source < 0:
+        return tag + 1.0
+    column = binding[Bind.SIZE + source]
+    if column < 0:
+        return floats[f + Number.DEFAULT]
+    return entities[lane, k, Column.PROPERTIES + column]
+
+
+@njit
+def _in_bin(floats: Any, f: int, value: float) -> float:
+    return 1.0 if floats[f + Number.EDGE_LOW] <= value < floats[f + Number.EDGE_HIGH] else 0.0
+
+
+@njit
+def _sees(sight: Any, shade: Any, cell: int, opaque: bool) -> bool:
+    """Whether a cell is in the light, given how near each direction is shaded."""
+    known = False
+    for group in range(2):
+        at = cell * SightField.WIDTH + group * SightField.GROUP
+        key = sight[at + SightField.KEY]
+        left = sight[at + SightField.LEFT]
+        if left >= 0:
+            known = True
+            if max(shade[left], shade[sight[at + SightField.RIGHT]]) >= key:
+                return True
+        if opaque:
+            for i in range(sight[at + SightField.FROM], sight[at + SightField.TO]):
+                if shade[i] >= key:
+                    return True
+    # Only the agent's own cell has no direction.
+    return not known
+
+
+@njit
+def _shade(sight: Any, shade: Any, cell: int) -> None:
+    for group in range(2):
+        at = cell * SightField.WIDTH + group * SightField.GROUP
+        key = sight[at + SightField.KEY]
+        for i in range(sight[at + SightField.FROM], sight[at + SightField.TO]):
+            shade[i] = min(shade[i], key)
+
+
+@njit
+def _tile_at(view: Any, frames: Any, frame: int, rows: int, columns: int, r: int, c: int) -> int:
+    """Flat index of the tile under the centre of cell (r, c), -1 outside the map."""
+    right = (c + 0.5 - view[View.COLUMN]) * view[View.CELL]
+    ahead = (view[View.ROW] - r - 0.5) * view[View.CELL]
+    x = view[View.X] + right * view[View.COS] - ahead * view[View.SIN]
+    y = view[View.Y] + right * view[View.SIN] + ahead * view[View.COS]
+    j = math.floor((x - frames[frame, 0]) / frames[frame, 2] + SNAP)
+    i = rows - 1 - math.floor((y - frames[frame, 1]) / frames[frame, 2] + SNAP)
+    if 0 <= i < rows and 0 <= j < columns:
+        return int(i) * columns + int(j)
+    return -1
+
+
+@njit
+def _in_bounds(view: Any, frames: Any, frame: int, r: int, c: int) -> bool:
+    right = (c + 0.5 - view[View.COLUMN]) * view[View.CELL]
+    ahead = (view[View.ROW] - r - 0.5) * view[View.CELL]
+    x = view[View.X] + right * view[View.COS] - ahead * view[View.SIN]
+    y = view[View.Y] + right * view[View.SIN] + ahead * view[View.COS]
+    slack = SNAP * view[View.CELL]
+    in_x = x + slack >= frames[frame, 3] and x + slack < frames[frame, 5]
+    return in_x and y + slack >= frames[frame, 4] and y + slack < frames[frame, 6]
+
+
+@njit
+def _contest(shape: Any, view: Any, unity: bool, owner: Any, distance: Any, slot: int, k: int, r: int, c: int) -> None:
+    """Let object k challenge the representative of a cell that is already taken."""
+    if unity:
+        if distance[slot] < 0.0:
+            distance[slot] = unity_key(shape, owner[slot], view, r, c)
+        challenge = unity_key(shape, k, view, r, c)
+    else:
+        if distance[slot] < 0.0:
+            distance[slot] = nearest_in_cell(shape, owner[slot], view, r, c)
+        # Nothing in the cell is nearer than the cell itself.
+        if distance[slot] <= nearest_of_cell(view, r, c) + TIE:
+            return
+        challenge = nearest_in_cell(shape, k, view, r, c)
+    if challenge < distance[slot] - TIE:
+        owner[slot] = k
+        distance[slot] = challenge
+
+
+@njit
+def _write_world(
+    ints: Any,
+    floats: Any,
+    binding: Any,
+    lane: int,
+    view: Any,
+    tiles: Any,
+    planes: Any,
+    scalars: Any,
+    frames: Any,
+    seen: Any,
+    out: Any,
+    base: int,
+    fault: Any,
+) -> bool:
+    """Write the planes of tiles, bounds and scalars."""
+    rows, columns, count = ints[Head.ROWS], ints[Head.COLUMNS], ints[Head.PLANES]
+    cell_stride, plane_stride = ints[Head.CELL_STRIDE], ints[Head.PLANE_STRIDE]
+    scale, half = floats[NumberHead.SCALE], floats[NumberHead.HALF]
+    sighted, clip = ints[Head.SIGHT] != Sight.NONE, ints[Head.CLIP] != 0
+    high, wide = tiles.shape[1], tiles.shape[2]
+    frame = min(lane, frames.shape[0] - 1)
+    for p in range(count):
+        o, f = Head.SIZE + p * Op.WIDTH, NumberHead.SIZE + p * Number.WIDTH
+        kind = ints[o + Op.KIND]
+        if kind == Kind.IN_WORLD:
+            for cell in range(rows * columns):
+                inside = _in_bounds(view, frames, frame, cell // columns, cell % columns)
+                out[base + cell * cell_stride + p * plane_stride] = (1.0 if inside else 0.0) * scale + half
+        elif kind == Kind.WORLD_VALUE or kind == Kind.WORLD_BIN:
+            column = binding[Bind.SIZE + ints[o + Op.SOURCE]]
+            raw = scalars[lane, column] if column >= 0 else floats[f + Number.DEFAULT]
+            value, good = _bounded(floats, f, raw, clip, kind == Kind.WORLD_BIN)
+            if not good:
+                return _fail(fault, Fault.SCALAR, lane, 0, p, raw)
+            if kind == Kind.WORLD_BIN:
+                value = _in_bin(floats, f, value)
+            else:
+                value = (value - floats[f + Number.OFFSET]) / floats[f + Number.SPAN]
+            for cell in range(rows * columns):
+                out[base + cell * cell_stride + p * plane_stride] = value * scale + half
+    if ints[Head.READS_TILES] == 0 or high == 0:
+        return True
+    for cell in range(rows * columns):
+        if sighted and not seen[cell]:
+            continue
+        tile = _tile_at(view, frames, frame, high, wide, cell // columns, cell % columns)
+        if tile < 0:
+            continue
+        i, j = tile // wide, tile % wide
+        for p in range(count):
+            o, f = Head.SIZE + p * Op.WIDTH, NumberHead.SIZE + p * Number.WIDTH
+            kind = ints[o + Op.KIND]
+            if kind == Kind.TILE_IS:
+                value = 1.0 if tiles[lane, i, j] == ints[o + Op.TAGS] else 0.0
+            elif kind == Kind.TILE_VALUE or kind == Kind.TILE_BIN:
+                column = binding[Bind.SIZE + ints[o + Op.SOURCE]]
+                raw = float(planes[lane, column, i, j]) if column >= 0 else floats[f + Number.DEFAULT]
+                value, good = _bounded(floats, f, raw, clip, kind == Kind.TILE_BIN)
+                if not good:
+                    return _fail(fault, Fault.TILE, lane, tile, p, raw)
+                if kind == Kind.TILE_BIN:
+                    value = _in_bin(floats, f, value)
+                else:
+                    value = (value - floats[f + Number.OFFSET]) / floats[f + Number.SPAN]
+            else:
+                continue
+            out[base + cell * cell_stride + p * plane_stride] = value * scale + half
+    return True
+
+
+@njit
+def _write_cell(
+    ints: Any,
+    floats: Any,
+    view: Any,
+    lane: int,
+    slot: int,
+    cell: int,
+    k: int,
+    shape: Any,
+    kept: Any,
+    sums: Any,
+    distance: Any,
+    out: Any,
+    base: int,
+    fault: Any,
+) -> bool:
+    """Write the object planes of one touched cell."""
+    columns, count = ints[Head.COLUMNS], ints[Head.PLANES]
+    cell_stride, plane_stride = ints[Head.CELL_STRIDE], ints[Head.PLANE_STRIDE]
+    scale, half = floats[NumberHead.SCALE], floats[NumberHead.HALF]
+    clip = ints[Head.CLIP] != 0
+    at = base + cell * cell_stride
+    for p in range(count):
+        o = Head.SIZE + p * Op.WIDTH
+        kind = ints[o + Op.KIND]
+        if kind > Kind.OCCUPIED:
+            continue
+        reduce, place_in = ints[o + Op.REDUCE], ints[o + Op.SLOT]
+        if reduce == Reducer.REPRESENTATIVE and kind != Kind.DISTANCE:
+            out[at + p * plane_stride] = kept[k, place_in]
+            continue
+        f = NumberHead.SIZE + p * Number.WIDTH
+        if kind == Kind.DISTANCE:
+            if distance[slot] < 0.0 or ints[Head.SELECT] == Select.UNITY:
+                distance[slot] = nearest_in_cell(shape, k, view, cell // columns, cell % columns)
+            value = math.sqrt(distance[slot]) * view[View.CELL]
+        else:
+            value = sums[slot, place_in]
+            if reduce == Reducer.MEAN:
+                value /= sums[slot, place_in + 1]
+        if kind == Kind.COUNT:
+            value = min(value, floats[f + Number.HIGH])
+        elif kind == Kind.VALUE or kind == Kind.DISTANCE:
+            value, good = _bounded(floats, f, value, clip, False)
+            if not good:
+                return _fail(fault, Fault.VALUE, lane, k, p, value)
+        if kind != Kind.TAG_IS and kind != Kind.BIN and kind != Kind.OCCUPIED:
+            value = (value - floats[f + Number.OFFSET]) / floats[f + Number.SPAN]
+        out[at + p * plane_stride] = value * scale + half
+    return True
+
+
+@njit
+def _load_object(
+    ints: Any,
+    floats: Any,
+    binding: Any,
+    entities: Any,
+    lane: int,
+    k: int,
+    tag: int,
+    kept: Any,
+    adds: Any,
+    fault: Any,
+) -> bool:
+    """Work out everything that does not depend on the cell: the stored row and the accumulators' contributions."""
+    scale, half = floats[NumberHead.SCALE], floats[NumberHead.HALF]
+    clip = ints[Head.CLIP] != 0
+    for p in range(ints[Head.PLANES]):
+        o, f = Head.SIZE + p * Op.WIDTH, NumberHead.SIZE + p * Number.WIDTH
+        kind = ints[o + Op.KIND]
+        if kind > Kind.OCCUPIED or kind == Kind.DISTANCE:
+            continue
+        reduce, at = ints[o + Op.REDUCE], ints[o + Op.SLOT]
+        raw = _object_value(ints, floats, binding, o, f, entities, lane, k, tag)
+        value = raw
+        if kind == Kind.BIN:
+            value, good = _bounded(floats, f, raw, clip, True)
+            if not good:
+                return _fail(fault, Fault.VALUE, lane, k, p, raw)
+            value = _in_bin(floats, f, value)
+        if reduce == Reducer.REPRESENTATIVE:
+            if kind == Kind.VALUE:
+                value, good = _bounded(floats, f, raw, clip, False)
+                if not good:
+                    return _fail(fault, Fault.VALUE, lane, k, p, raw)
+                value = (value - floats[f + Number.OFFSET]) / floats[f + Number.SPAN]
+            kept[k, at] = value * scale + half
+            continue
+        if not math.isfinite(value):
+            return _fail(fault, Fault.VALUE, lane, k, p, value)
+        adds[at] = 1.0 if reduce == Reducer.COUNT else value
+        if reduce == Reducer.MEAN:
+            adds[at + 1] = 1.0
+    return True
+
+
+@njit
+def _accumulate(ints: Any, adds: Any, sums: Any, slot: int, fresh: bool) -> None:
+    if fresh:
+        for a in range(ints[Head.SUMS]):
+            sums[slot, a] = adds[a]
+        return
+    for p in range(ints[Head.PLANES]):
+        o = Head.SIZE + p * Op.WIDTH
+        reduce, at = ints[o + Op.REDUCE], ints[o + Op.SLOT]
+        if reduce == Reducer.MAX:
+            sums[slot, at] = max(sums[slot, at], adds[at])
+        elif reduce != Reducer.REPRESENTATIVE:
+            sums[slot, at] += adds[at]
+            if reduce == Reducer.MEAN:
+                sums[slot, at + 1] += 1.0
+
+
+@njit
+def _tag_of(entities: Any, binding: Any, lane: int, k: int) -> int:
+    """The sensor's index of an object's tag, -1 if it is not detectable, -2 if it is none of the world's tags."""
+    raw = entities[lane, k, Column.TAG]
+    if not (raw >= 0.0 and raw < binding[Bind.TAGS]):
+        return -2
+    return binding[Bind.SIZE + binding[Bind.SOURCES] + int(raw)]
+
+
+@njit(nogil=True, cache=True)
+def observe_lanes(
+    ints: Any,
+    floats: Any,
+    sight: Any,
+    template: Any,
+    binding: Any,
+    entities: Any,
+    tiles: Any,
+    opaque_tiles: Any,
+    planes: Any,
+    scalars: Any,
+    frames: Any,
+    poses: Any,
+    out: Any,
+    fault: Any,
+) -> None:
+    """Observe every lane of a batch.
+
+    Args:
+        ints, floats, sight: the program (see `program.py`).
+        template: constant part of an observation, shape (size,), of the type of `out`.
+        binding: resolved names (see `program.bind`).
+        entities: packed objects, float64 (B, N, 9 + properties); N = 0 without objects.
+        tiles: uint8 (B, rows, columns); 0 rows without a map.
+        opaque_tiles: uint8 (256,), 1 for tile ids that block sight.
+        planes: float32 (B, planes, rows, columns).
+        scalars: float64 (B, scalars).
+        frames: float64 (B or 1, 7), where the world lies (see `world.World.frame`).
+        poses: float64 (B, 4): x, y, heading, index of the agent's own object or -1.
+        out: uint8 or float32 (B * size,), written completely.
+        fault: float64 (`FAULT_SIZE`,), zero on entry; a code from `Fault` and its circumstances on return.
+    """
+    rows, columns = ints[Head.ROWS], ints[Head.COLUMNS]
+    cells, size = rows * columns, template.shape[0]
+    objects = entities.shape[1]
+    sighted = ints[Head.SIGHT] != Sight.NONE
+    walls_by_part = ints[Head.SIGHT] == Sight.SHADOW
+    finds, unity = ints[Head.FINDS] != 0, ints[Head.SELECT] == Select.UNITY
+    reads_objects, many = ints[Head.OBJECTS] != 0, ints[Head.SUMS] > 0
+    tiled = tiles.shape[1] > 0
+    other = ints[Head.READS_TILES] != 0 or ints[Head.READS_BOUNDS] != 0
+    for p in range(ints[Head.PLANES]):
+        kind = ints[Head.SIZE + p * Op.WIDTH + Op.KIND]
+        other = other or kind == Kind.WORLD_VALUE or kind == Kind.WORLD_BIN
+    cell_stride, plane_stride = ints[Head.CELL_STRIDE], ints[Head.PLANE_STRIDE]
+    scale, half = floats[NumberHead.SCALE], floats[NumberHead.HALF]
+
+    view = np.empty(VIEW_WIDTH)
+    shape = np.empty((objects, SHAPE_WIDTH))
+    kept = np.empty((objects, max(ints[Head.KEEPS], 1)), template.dtype)
+    adds = np.empty(max(ints[Head.SUMS], 1))
+    spans = np.empty((rows, 2), np.int64)
+    slot_of = np.full(cells, -1, np.int32)
+    touched = np.empty(cells, np.int32)
+    owner = np.empty(cells, np.int32)
+    distance = np.empty(cells)
+    sums = np.empty((cells, max(ints[Head.SUMS], 1)))
+    walls = np.empty(cells, np.int32)
+    is_wall = np.zeros(cells, np.bool_)
+    shade = np.full(max(ints[Head.DIRECTIONS], 1), FAR, np.int32)
+    seen = np.ones(cells if sighted else 1, np.bool_)
+    shaded = False
+
+    for lane in range(poses.shape[0]):
+        base = lane * size
+        for i in range(size):
+            out[base + i] = template[i]
+        good = set_view(
+            view,
+            poses[lane, 0],
+            poses[lane, 1],
+            poses[lane, 2],
+            ints[Head.ROTATE],
+            floats[NumberHead.CELL],
+            floats[NumberHead.AGENT_ROW],
+            floats[NumberHead.AGENT_COLUMN],
+        )
+        if not good:
+            _fail(fault, Fault.POSE, lane, 0, 0, 0.0)
+            return
+        self_id = int(poses[lane, 3])
+        taken = 0
+        dark = 0
+        for k in range(objects):
+            if entities[lane, k, Column.ALIVE] == 0.0 or k == self_id:
+                continue
+            tag = _tag_of(entities, binding, lane, k)
+            if tag == -2:
+                _fail(fault, Fault.TAG, lane, k, 0, entities[lane, k, Column.TAG])
+                return
+            opaque = sighted and entities[lane, k, Column.OPAQUE] != 0.0
+            shows = tag >= 0 and reads_objects
+            if not (shows or opaque):
+                continue
+            near = place(entities, lane, k, view, rows, columns, shape)
+            if near < 0:
+                _fail(fault, Fault.GEOMETRY, lane, k, 0, 0.0)
+                return
+            if near == 0:
+                continue
+            first, last = cover(shape, k, rows, columns, spans)
+            loaded = False
+            for r in range(first, last + 1):
+                for c in range(spans[r, 0], spans[r, 1] + 1):
+                    cell = r * columns + c
+                    if opaque and not is_wall[cell]:
+                        is_wall[cell] = True
+                        walls[dark] = cell
+                        dark += 1
+                    if not shows:
+                        continue
+                    if not loaded:
+                        if not _load_object(ints, floats, binding, entities, lane, k, tag, kept, adds, fault):
+                            return
+                        loaded = True
+                    slot = slot_of[cell]
+                    if slot < 0:
+                        slot = taken
+                        taken += 1
+                        slot_of[cell] = slot
+                        touched[slot] = cell
+                        owner[slot] = k
+                        distance[slot] = UNKNOWN
+                        if many:
+                            _accumulate(ints, adds, sums, slot, True)
+                        continue
+                    if finds:
+                        _contest(shape, view, unity, owner, distance, slot, k, r, c)
+                    if many:
+                        _accumulate(ints, adds, sums, slot, False)
+        if sighted:
+            if tiled:
+                for cell in range(cells):
+                    tile = _tile_at(
+                        view, frames, min(lane, frames.shape[0] - 1), tiles.shape[1], tiles.shape[2],
+                        cell // columns, cell % columns,
+                    )  # fmt: skip
+                    if tile >= 0 and not is_wall[cell]:
+                        if opaque_tiles[tiles[lane, tile // tiles.shape[2], tile % tiles.shape[2]]] != 0:
+                            is_wall[cell] = True
+                            walls[dark] = cell
+                            dark += 1
+            if shaded:
+                shade[:] = FAR
+            shaded = dark > 0
+            for w in range(dark):
+                _shade(sight, shade, walls[w])
+            if (tiled and ints[Head.READS_TILES] != 0) or ints[Head.SHOWS_SIGHT] != 0:
+                for cell in range(cells):
+                    seen[cell] = not shaded or _sees(sight, shade, cell, walls_by_part and is_wall[cell])
+                for p in range(ints[Head.PLANES]):
+                    if ints[Head.SIZE + p * Op.WIDTH + Op.KIND] == Kind.VISIBLE:
+                        for cell in range(cells):
+                            shown = (1.0 if seen[cell] else 0.0) * scale + half
+                            out[base + cell * cell_stride + p * plane_stride] = shown
+        if other and not _write_world(
+            ints, floats, binding, lane, view, tiles, planes, scalars, frames, seen, out, base, fault
+        ):
+            return
+        for slot in range(taken):
+            cell = touched[slot]
+            slot_of[cell] = -1
+            if shaded and not _sees(sight, shade, cell, walls_by_part and is_wall[cell]):
+                continue
+            if not _write_cell(
+                ints, floats, view, lane, slot, cell, owner[slot], shape, kept, sums, distance, out, base, fault
+            ):
+                return
+        for w in range(dark):
+            is_wall[walls[w]] = False
+
+
+@njit(nogil=True, cache=True)
+def inspect_lane(
+    ints: Any, floats: Any, sight: Any, binding: Any, entities: Any, tiles: Any, opaque_tiles: Any, frames: Any,
+    poses: Any, row: int, column: int, keys: Any, seen: Any,
+) -> None:  # fmt: skip
+    """Which objects lie in one cell of a single view, and which cells are seen.
+
+    Args:
+        ints, floats, sight, binding, entities, tiles, opaque_tiles, frames, poses: as for `observe_lanes`, one lane.
+        row, column: the cell.
+        keys: float64 (N, 2), filled with the squared distances (cells) by the sensor's rule and by Unity's; -1 for
+            objects that are not in the cell.
+        seen: bool (rows * columns,), filled with visibility.
+    """
+    rows, columns = ints[Head.ROWS], ints[Head.COLUMNS]
+    sighted = ints[Head.SIGHT] != Sight.NONE
+    view = np.empty(VIEW_WIDTH)
+    shape = np.empty((entities.shape[1], SHAPE_WIDTH))
+    spans = np.empty((rows, 2), np.int64)
+    is_wall = np.zeros(rows * columns, np.bool_)
+    shade = np.full(max(ints[Head.DIRECTIONS], 1), FAR, np.int32)
+    set_view(
+        view, poses[0, 0], poses[0, 1], poses[0, 2], ints[Head.ROTATE], floats[NumberHead.CELL],
+        floats[NumberHead.AGENT_ROW], floats[NumberHead.AGENT_COLUMN],
+    )  # fmt: skip
+    keys[:, :] = -1.0
+    for k in range(entities.shape[1]):
+        if entities[0, k, Column.ALIVE] == 0.0 or k == int(poses[0, 3]):
+            continue
+        if place(entities, 0, k, view, rows, columns, shape) <= 0:
+            continue
+        first, last = cover(shape, k, rows, columns, spans)
+        for r in range(first, last + 1):
+            for c in range(spans[r, 0], spans[r, 1] + 1):
+                if sighted and entities[0, k, Column.OPAQUE] != 0.0:
+                    is_wall[r * columns + c] = True
+                if r == row and c == column:
+                    keys[k, 0] = nearest_in_cell(shape, k, view, r, c)
+                    keys[k, 1] = unity_key(shape, k, view, r, c)
+    for cell in range(rows * columns):
+        if sighted and tiles.shape[1] > 0:
+            tile = _tile_at(view, frames, 0, tiles.shape[1], tiles.shape[2], cell // columns, cell % columns)
+            if tile >= 0 and opaque_tiles[tiles[0, tile // tiles.shape[2], tile % tiles.shape[2]]] != 0:
+                is_wall[cell] = True
+        if is_wall[cell]:
+            _shade(sight, shade, cell)
+    by_part = ints[Head.SIGHT] == Sight.SHADOW
+    for cell in range(rows * columns):
+        seen[cell] = not sighted or _sees(sight, shade, cell, by_part and is_wall[cell])
