@@ -16,5 +16,7 @@ def rule(function: Callable[P, R]) -> Callable[P, R]:
 
     Rules are not cached one by one: the loop that calls them is (`heliotrope.engine.kernels`), together with
     everything it calls. `error_model="numpy"` because Python's division check would branch on every division.
+    `_nrt=True` because a function that is compiled on behalf of another inherits the option, and the loop has it off:
+    rules may make arrays.
     """
-    return cast(Callable[P, R], numba.njit(function, error_model="numpy", nogil=True))
+    return cast(Callable[P, R], numba.njit(function, error_model="numpy", nogil=True, _nrt=True))

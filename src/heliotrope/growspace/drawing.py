@@ -1,0 +1,374 @@
+"""Pixels: how segments are drawn onto the canvas, and how observations are painted from it.
+
+The canvas of a lane remembers which pixels each plant covers. Plants only grow, so a picture is kept from step to step
+and only two things change it: pixels that a plant covered since (`Worlds.fresh`), and pixels that the light left or
+entered. `redraw_lane` paints everything, `draw_lane` only the changes; both give the same picture.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from heliotrope.engine.rule import rule
+from heliotrope.growspace.config import Observation
+from heliotrope.growspace.light import is_lit
+from heliotrope.growspace.state import write_state
+from heliotrope.growspace.worlds import BEAM, BRANCH_INK, SHAPE, STEM_INK
+
+# Colours (red, green, blue) of the picture.
+LIGHT_LEVEL = 128
+"""Red and green of the lit background."""
+PLANT_LEVEL = 255
+"""Green of a plant."""
+TARGET_LEVEL = 255
+"""Red of the target's disc."""
+DIGIT_LEVEL = 150
+"""Red of the digit."""
+
+
+@rule
+def pixel_of(value: float) -> int:
+    """The pixel of a coordinate."""
+    return int(math.floor(value + 0.5))
+
+
+@rule
+def thickness_of(width: float, pixels_per_width: float) -> int:
+    """The drawn thickness of a segment of that width, in pixels."""
+    return max(1, pixel_of(width * pixels_per_width))
+
+
+@rule
+def _cover(worlds: Any, lane: int, plant: int, x: int, y: int, ink: int) -> None:
+    """Put ink on one pixel of the canvas and keep the counts that depend on it."""
+    parameters = worlds.parameters[0]
+    size = parameters.size
+    if x < 0 or y < 0 or x >= size or y >= size:
+        return
+    pixel = (size - 1 - y) * size + x
+    canvas = worlds.canvas[lane, plant]
+    before = canvas[pixel]
+    if before & ink:
+        return
+    canvas[pixel] = before | ink
+    record = worlds.lane[lane]
+    if parameters.task == SHAPE:
+        on_digit = worlds.masks[record.digit, pixel] != 0
+        if on_digit and before == 0:
+            record.covered += 1
+        if not on_digit and ink == BRANCH_INK:
+            record.overgrown += 1
+    if before != 0:
+        return
+    covered_by_others = False
+    for other in range(parameters.plants):
+        covered_by_others |= other != plant and worlds.canvas[lane, other, pixel] != 0
+    if not covered_by_others:
+        record.plant_pixels += 1
+    if record.fresh >= 0:
+        if record.fresh < parameters.fresh_capacity:
+            worlds.fresh[lane, record.fresh] = plant * size * size + pixel
+            record.fresh += 1
+        else:
+            record.fresh = -1
+
+
+@rule
+def draw_segment(worlds: Any, lane: int, plant: int, segment: int, thickness: int) -> None:
+    """Draw a segment: the Bresenham line between its end pixels, with a square brush of side `thickness`.
+
+    The brush's lower-left half is the larger one for even sides. After the first pixel only the brush's leading edges
+    are drawn: everything behind them is covered already.
+    """
+    tip_x = worlds.tip_x[lane, plant]
+    tip_y = worlds.tip_y[lane, plant]
+    parent = worlds.parent[lane, plant, segment]
+    end_x = pixel_of(tip_x[segment])
+    end_y = pixel_of(tip_y[segment])
+    if parent < 0:
+        x = end_x
+        y = 0
+        ink = STEM_INK
+    else:
+        x = pixel_of(tip_x[parent])
+        y = pixel_of(tip_y[parent])
+        ink = BRANCH_INK
+    low = -(thickness // 2)
+    high = (thickness - 1) // 2
+    run = abs(end_x - x)
+    rise = abs(end_y - y)
+    step_x = 1 if end_x >= x else -1
+    step_y = 1 if end_y >= y else -1
+    edge_x = high if step_x > 0 else low
+    edge_y = high if step_y > 0 else low
+    for across in range(low, high + 1):
+        for along in range(low, high + 1):
+            _cover(worlds, lane, plant, x + across, y + along, ink)
+    error = run - rise
+    while x != end_x or y != end_y:
+        doubled = 2 * error
+        moved_x = doubled > -rise
+        moved_y = doubled < run
+        if moved_x:
+            error -= rise
+            x += step_x
+        if moved_y:
+            error += run
+            y += step_y
+        if moved_x:
+            for along in range(low, high + 1):
+                _cover(worlds, lane, plant, x + edge_x, y + along, ink)
+        if moved_y:
+            for across in range(low, high + 1):
+                _cover(worlds, lane, plant, x + across, y + edge_y, ink)
+
+
+@rule
+def raise_top(worlds: Any, lane: int, plant: int, segment: int) -> None:
+    """Note the columns that a new segment's line shades (its thickness never influences growth)."""
+    top = worlds.top[lane]
+    parent = worlds.parent[lane, plant, segment]
+    end_x = pixel_of(worlds.tip_x[lane, plant, segment])
+    end_y = pixel_of(worlds.tip_y[lane, plant, segment])
+    if parent < 0:
+        top[end_x] = max(top[end_x], end_y)
+        return
+    x = pixel_of(worlds.tip_x[lane, plant, parent])
+    y = pixel_of(worlds.tip_y[lane, plant, parent])
+    run = abs(end_x - x)
+    rise = abs(end_y - y)
+    step_x = 1 if end_x >= x else -1
+    step_y = 1 if end_y >= y else -1
+    error = run - rise
+    top[x] = max(top[x], y)
+    while x != end_x or y != end_y:
+        doubled = 2 * error
+        if doubled > -rise:
+            error -= rise
+            x += step_x
+        if doubled < run:
+            error += run
+            y += step_y
+        top[x] = max(top[x], y)
+
+
+# --- the picture ---------------------------------------------------------------------------------------------------
+
+
+@rule
+def _paint_ground(worlds: Any, lane: int, cells: Any, column: int, row: int, lit: bool) -> None:
+    """Paint one pixel of the picture that neither plant nor target covers: light, digit, both or nothing."""
+    parameters = worlds.parameters[0]
+    pixel = row * parameters.size + column
+    at = 3 * pixel
+    if cells[at + 1] == PLANT_LEVEL or cells[at] == TARGET_LEVEL:
+        return
+    level = LIGHT_LEVEL if lit else 0
+    cells[at + 1] = level
+    if parameters.task == SHAPE and worlds.masks[worlds.lane[lane].digit, pixel] != 0:
+        level = DIGIT_LEVEL
+    cells[at] = level
+
+
+@rule
+def _paint_columns(worlds: Any, cells: Any, first: int, stop: int, lit: bool) -> None:
+    """Paint the ground of the picture's columns [first, stop): the light entered or left them (beam: no digit)."""
+    if first >= stop:
+        return
+    size = worlds.parameters[0].size
+    level = LIGHT_LEVEL if lit else 0
+    for row in range(size):
+        at = 3 * (row * size + first)
+        for _ in range(stop - first):
+            if cells[at + 1] != PLANT_LEVEL and cells[at] != TARGET_LEVEL:
+                cells[at] = level
+                cells[at + 1] = level
+            at += 3
+
+
+@rule
+def _first_column(centre: float, reach: float, size: int) -> int:
+    """The first pixel column inside the beam."""
+    return min(max(int(math.ceil(centre - reach)), 0), size)
+
+
+@rule
+def _stop_column(centre: float, reach: float, size: int) -> int:
+    """One past the last pixel column inside the beam."""
+    return min(max(int(math.floor(centre + reach)) + 1, 0), size)
+
+
+@rule
+def _move_beam_in_picture(worlds: Any, lane: int, cells: Any) -> None:
+    record = worlds.lane[lane]
+    size = worlds.parameters[0].size
+    old_first = _first_column(record.drawn_x, record.drawn_reach, size)
+    old_stop = _stop_column(record.drawn_x, record.drawn_reach, size)
+    first = _first_column(record.light_x, record.light_reach, size)
+    stop = _stop_column(record.light_x, record.light_reach, size)
+    _paint_columns(worlds, cells, old_first, min(old_stop, first), False)
+    _paint_columns(worlds, cells, max(old_first, stop), old_stop, False)
+    _paint_columns(worlds, cells, first, min(stop, old_first), True)
+    _paint_columns(worlds, cells, max(first, old_stop), stop, True)
+
+
+@rule
+def _paint_spot(worlds: Any, lane: int, cells: Any, x: float, y: float, reach: float, observation: int) -> None:
+    """Paint the ground of the box around a disc as the present light has it."""
+    record = worlds.lane[lane]
+    size = worlds.parameters[0].size
+    plants = worlds.parameters[0].plants
+    for py in range(max(int(math.ceil(y - reach)), 0), min(int(math.floor(y + reach)) + 1, size)):
+        row = size - 1 - py
+        for px in range(max(int(math.ceil(x - reach)), 0), min(int(math.floor(x + reach)) + 1, size)):
+            lit = (px - record.light_x) ** 2 + (py - record.light_y) ** 2 <= record.light_reach * record.light_reach
+            if observation == Observation.RGB:
+                _paint_ground(worlds, lane, cells, px, row, lit)
+            else:
+                cells[(row * size + px) * (plants + 2)] = lit
+
+
+@rule
+def _paint_target(worlds: Any, lane: int, cells: Any, observation: int) -> None:
+    """Paint the target's disc, last of all: nothing covers it."""
+    record = worlds.lane[lane]
+    parameters = worlds.parameters[0]
+    size = parameters.size
+    planes = parameters.plants + 2
+    centre_x = pixel_of(record.target_x)
+    centre_y = pixel_of(record.target_y)
+    radius = parameters.target_radius
+    for y in range(max(centre_y - radius, 0), min(centre_y + radius + 1, size)):
+        for x in range(max(centre_x - radius, 0), min(centre_x + radius + 1, size)):
+            if (x - centre_x) ** 2 + (y - centre_y) ** 2 <= radius * radius:
+                pixel = (size - 1 - y) * size + x
+                if observation == Observation.RGB:
+                    cells[3 * pixel] = TARGET_LEVEL
+                    cells[3 * pixel + 1] = 0
+                else:
+                    cells[pixel * planes + planes - 1] = 1
+
+
+@rule
+def _paint_plant_pixel(cells: Any, pixel: int) -> None:
+    at = 3 * pixel
+    if cells[at] != TARGET_LEVEL:
+        cells[at] = 0
+        cells[at + 1] = PLANT_LEVEL
+
+
+@rule
+def _remember_drawn(record: Any) -> None:
+    record.fresh = 0
+    record.drawn_x = record.light_x
+    record.drawn_y = record.light_y
+    record.drawn_reach = record.light_reach
+
+
+@rule
+def _redraw_picture(worlds: Any, lane: int, cells: Any) -> None:
+    """The whole picture, uint8 (size, size, 3)."""
+    parameters = worlds.parameters[0]
+    record = worlds.lane[lane]
+    size = parameters.size
+    cells[:] = 0
+    if parameters.task != SHAPE:
+        _paint_target(worlds, lane, cells, Observation.RGB)
+    for row in range(size):
+        for column in range(size):
+            lit = is_lit(parameters.light, record.light_x, record.light_y, record.light_reach, column, size - 1 - row)
+            _paint_ground(worlds, lane, cells, column, row, lit)
+    for plant in range(parameters.plants):
+        for pixel in range(size * size):
+            if worlds.canvas[lane, plant, pixel] != 0:
+                _paint_plant_pixel(cells, pixel)
+
+
+@rule
+def _redraw_planes(worlds: Any, lane: int, cells: Any) -> None:
+    """The binary planes, uint8 (size, size, plants + 2): light, each plant, target or digit."""
+    parameters = worlds.parameters[0]
+    record = worlds.lane[lane]
+    size = parameters.size
+    plants = parameters.plants
+    planes = plants + 2
+    cells[:] = 0
+    for pixel in range(size * size):
+        y = size - 1 - pixel // size
+        at = pixel * planes
+        cells[at] = is_lit(parameters.light, record.light_x, record.light_y, record.light_reach, pixel % size, y)
+        for plant in range(plants):
+            cells[at + 1 + plant] = worlds.canvas[lane, plant, pixel] != 0
+        if parameters.task == SHAPE:
+            cells[at + planes - 1] = worlds.masks[record.digit, pixel]
+    if parameters.task != SHAPE:
+        _paint_target(worlds, lane, cells, Observation.BINARY)
+
+
+@rule
+def redraw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: Any) -> None:
+    """Paint the whole observation."""
+    if observation == Observation.RGB:
+        _redraw_picture(worlds, lane, cells)
+    elif observation == Observation.BINARY:
+        _redraw_planes(worlds, lane, cells)
+    else:
+        write_state(worlds, lane, values)
+    _remember_drawn(worlds.lane[lane])
+
+
+@rule
+def _draw_picture(worlds: Any, lane: int, cells: Any) -> None:
+    parameters = worlds.parameters[0]
+    record = worlds.lane[lane]
+    pixels = parameters.size * parameters.size
+    for index in range(record.fresh):
+        _paint_plant_pixel(cells, worlds.fresh[lane, index] % pixels)
+    if parameters.light == BEAM:
+        _move_beam_in_picture(worlds, lane, cells)
+    else:
+        _paint_spot(worlds, lane, cells, record.drawn_x, record.drawn_y, record.drawn_reach, Observation.RGB)
+        _paint_spot(worlds, lane, cells, record.light_x, record.light_y, record.light_reach, Observation.RGB)
+
+
+@rule
+def _draw_planes(worlds: Any, lane: int, cells: Any) -> None:
+    parameters = worlds.parameters[0]
+    record = worlds.lane[lane]
+    size = parameters.size
+    pixels = size * size
+    planes = parameters.plants + 2
+    for index in range(record.fresh):
+        code = worlds.fresh[lane, index]
+        cells[(code % pixels) * planes + 1 + code // pixels] = 1
+    if parameters.light == BEAM:
+        old_first = _first_column(record.drawn_x, record.drawn_reach, size)
+        old_stop = _stop_column(record.drawn_x, record.drawn_reach, size)
+        first = _first_column(record.light_x, record.light_reach, size)
+        stop = _stop_column(record.light_x, record.light_reach, size)
+        if first != old_first or stop != old_stop:
+            for row in range(size):
+                at = row * size * planes
+                for column in range(min(first, old_first), max(stop, old_stop)):
+                    cells[at + column * planes] = first <= column < stop
+    else:
+        _paint_spot(worlds, lane, cells, record.drawn_x, record.drawn_y, record.drawn_reach, Observation.BINARY)
+        _paint_spot(worlds, lane, cells, record.light_x, record.light_y, record.light_reach, Observation.BINARY)
+
+
+@rule
+def draw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: Any) -> None:
+    """Bring the observation of the step before up to date."""
+    record = worlds.lane[lane]
+    if record.fresh < 0:
+        # More pixels changed than were noted.
+        redraw_lane(worlds, lane, observation, cells, values)
+        return
+    if observation == Observation.RGB:
+        _draw_picture(worlds, lane, cells)
+    elif observation == Observation.BINARY:
+        _draw_planes(worlds, lane, cells)
+    else:
+        write_state(worlds, lane, values)
+    _remember_drawn(record)

@@ -1,0 +1,251 @@
+"""How plants grow: Space Colonization (paper, section 4.1, equations 1 and 2).
+
+In a step, at most `max_branching` tips of each plant, drawn at random, are able to sprout. Every lit photon attracts the
+nearest able tip of any plant, if it is near enough; a tip with photons grows one segment along the sum of the unit
+vectors to them. Every segment end is a tip and stays one: it may sprout again.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from heliotrope.engine.rule import rule
+from heliotrope.engine.seeding import next_below, next_uniform
+from heliotrope.growspace.drawing import draw_segment, pixel_of, raise_top, thickness_of
+from heliotrope.growspace.light import is_lit
+from heliotrope.growspace.worlds import BEAM, PHOTON_FREE, PHOTON_REMOVED
+
+INITIAL_WIDTH = 0.5
+"""Width of a new segment, in units of `branch_thickness`."""
+
+STILL = 1e-9
+"""A pull shorter than this has no direction."""
+
+
+@rule
+def scatter_photons(worlds: Any, lane: int, random: Any, floor: float) -> None:
+    """Scatter the lane's photons uniformly over the canvas above height `floor`, and sort them by x."""
+    record = worlds.lane[lane]
+    last = worlds.parameters[0].size - 1.0
+    x = worlds.photon_x[lane]
+    y = worlds.photon_y[lane]
+    state = worlds.photon_state[lane]
+    count = record.photons
+    for photon in range(count):
+        x[photon] = next_uniform(random) * last
+    # Heights are independent of x, so sorting x alone leaves the scatter uniform.
+    x[:count].sort()
+    for photon in range(count):
+        y[photon] = floor + next_uniform(random) * (last - floor)
+        state[photon] = PHOTON_FREE
+    record.photons_left = count
+
+
+@rule
+def first_photon(worlds: Any, lane: int, x: float) -> int:
+    """Index of the first photon that does not lie left of `x`."""
+    positions = worlds.photon_x[lane]
+    low = 0
+    high = worlds.lane[lane].photons
+    while low < high:
+        middle = (low + high) // 2
+        if positions[middle] < x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@rule
+def remove_photons(worlds: Any, lane: int, x: float, y: float) -> None:
+    """Remove the photons that a tip at (x, y) has reached."""
+    record = worlds.lane[lane]
+    radius = worlds.parameters[0].kill_radius
+    photon_x = worlds.photon_x[lane]
+    photon_y = worlds.photon_y[lane]
+    state = worlds.photon_state[lane]
+    photon = first_photon(worlds, lane, x - radius)
+    while photon < record.photons and photon_x[photon] <= x + radius:
+        near = (photon_x[photon] - x) ** 2 + (photon_y[photon] - y) ** 2 <= radius * radius
+        if near and state[photon] == PHOTON_FREE:
+            state[photon] = PHOTON_REMOVED
+            record.photons_left -= 1
+        photon += 1
+
+
+@rule
+def add_segment(worlds: Any, lane: int, plant: int, parent: int, x: float, y: float) -> None:
+    """Add a segment from the tip of `parent` (-1: from the soil) to a new tip at (x, y); draw it."""
+    record = worlds.lane[lane]
+    numbers = worlds.plant[lane, plant]
+    segment = numbers.tips
+    worlds.tip_x[lane, plant, segment] = x
+    worlds.tip_y[lane, plant, segment] = y
+    worlds.parent[lane, plant, segment] = parent
+    worlds.width[lane, plant, segment] = INITIAL_WIDTH
+    worlds.order[lane, plant, segment] = segment
+    thickness = thickness_of(INITIAL_WIDTH, record.branch_thickness)
+    worlds.thickness[lane, plant, segment] = thickness
+    numbers.tips = segment + 1
+    distance = math.sqrt((x - record.target_x) ** 2 + (y - record.target_y) ** 2)
+    if segment == 0 or distance < numbers.nearest:
+        numbers.nearest = distance
+        numbers.nearest_tip = segment
+    draw_segment(worlds, lane, plant, segment, thickness)
+    raise_top(worlds, lane, plant, segment)
+
+
+@rule
+def plant_stem(worlds: Any, lane: int, plant: int, x: float, height: float) -> None:
+    """Begin a plant: a vertical stem from the soil at `x` to `height`."""
+    numbers = worlds.plant[lane, plant]
+    numbers.stem_x = x
+    numbers.tips = 0
+    numbers.new_branches = 0
+    add_segment(worlds, lane, plant, -1, x, height)
+
+
+@rule
+def is_shaded(worlds: Any, lane: int, x: float, y: float) -> bool:
+    """Whether some plant pixel lies above a point in its pixel column."""
+    return worlds.top[lane, pixel_of(x)] > pixel_of(y)
+
+
+@rule
+def draw_able_tips(worlds: Any, lane: int, random: Any) -> int:
+    """Draw the tips that may sprout in this step into `able_*`; their number."""
+    record = worlds.lane[lane]
+    segments = worlds.tip_x.shape[2]
+    count = 0
+    for plant in range(worlds.parameters[0].plants):
+        tips = worlds.plant[lane, plant].tips
+        order = worlds.order[lane, plant]
+        chosen = min(tips, record.max_branching)
+        for index in range(chosen):
+            if tips > record.max_branching:
+                # A partial Fisher-Yates shuffle of whatever permutation earlier steps have left.
+                other = index + next_below(random, tips - index)
+                order[index], order[other] = order[other], order[index]
+            tip = order[index]
+            worlds.able_tip[lane, count] = plant * segments + tip
+            worlds.able_x[lane, count] = worlds.tip_x[lane, plant, tip]
+            worlds.able_y[lane, count] = worlds.tip_y[lane, plant, tip]
+            worlds.pull_x[lane, count] = 0.0
+            worlds.pull_y[lane, count] = 0.0
+            count += 1
+    return count
+
+
+@rule
+def attract(worlds: Any, lane: int, able: int) -> None:
+    """Let every lit photon pull the nearest able tip (equation 1)."""
+    parameters = worlds.parameters[0]
+    record = worlds.lane[lane]
+    able_x = worlds.able_x[lane]
+    able_y = worlds.able_y[lane]
+    pull_x = worlds.pull_x[lane]
+    pull_y = worlds.pull_y[lane]
+    photon_x = worlds.photon_x[lane]
+    photon_y = worlds.photon_y[lane]
+    state = worlds.photon_state[lane]
+    radius = parameters.influence_radius
+    # Photons outside the box that the able tips can reach need no second look.
+    left = able_x[0]
+    right = left
+    bottom = able_y[0]
+    top = bottom
+    for tip in range(1, able):
+        left = min(left, able_x[tip])
+        right = max(right, able_x[tip])
+        bottom = min(bottom, able_y[tip])
+        top = max(top, able_y[tip])
+    left = max(left - radius, record.light_x - record.light_reach)
+    right = min(right + radius, record.light_x + record.light_reach)
+    bottom -= radius
+    top += radius
+    photon = first_photon(worlds, lane, left)
+    while photon < record.photons and photon_x[photon] <= right:
+        x = photon_x[photon]
+        y = photon_y[photon]
+        usable = state[photon] == PHOTON_FREE and bottom <= y <= top
+        photon += 1
+        if not usable:
+            continue
+        if parameters.light != BEAM and not is_lit(
+            parameters.light, record.light_x, record.light_y, record.light_reach, x, y
+        ):
+            continue
+        if parameters.shading and is_shaded(worlds, lane, x, y):
+            continue
+        nearest = 0
+        best = math.inf
+        for tip in range(able):
+            distance = (able_x[tip] - x) ** 2 + (able_y[tip] - y) ** 2
+            if distance < best:
+                best = distance
+                nearest = tip
+        if 0.0 < best <= radius * radius:
+            inverse = 1.0 / math.sqrt(best)
+            pull_x[nearest] += (x - able_x[nearest]) * inverse
+            pull_y[nearest] += (y - able_y[nearest]) * inverse
+
+
+@rule
+def sprout(worlds: Any, lane: int, able: int) -> None:
+    """Grow a segment from every able tip that is pulled (equation 2), and remove the photons that are reached."""
+    record = worlds.lane[lane]
+    last = worlds.parameters[0].size - 1.0
+    segments = worlds.tip_x.shape[2]
+    length = record.branch_length
+    for index in range(able):
+        pull_x = worlds.pull_x[lane, index]
+        pull_y = worlds.pull_y[lane, index]
+        pull = math.sqrt(pull_x * pull_x + pull_y * pull_y)
+        if pull < STILL:
+            continue
+        base_x = worlds.able_x[lane, index]
+        base_y = worlds.able_y[lane, index]
+        x = min(max(base_x + length * pull_x / pull, 0.0), last)
+        y = min(max(base_y + length * pull_y / pull, 0.0), last)
+        if (x - base_x) ** 2 + (y - base_y) ** 2 < 1.0:
+            continue
+        code = worlds.able_tip[lane, index]
+        plant = code // segments
+        add_segment(worlds, lane, plant, code % segments, x, y)
+        worlds.plant[lane, plant].new_branches += 1
+        remove_photons(worlds, lane, x, y)
+
+
+@rule
+def thicken(worlds: Any, lane: int) -> None:
+    """From the leaves to the root, every segment gains a part of its children's widths; redraw what got thicker."""
+    growth = worlds.parameters[0].thickness_growth
+    pixels_per_width = worlds.lane[lane].branch_thickness
+    for plant in range(worlds.parameters[0].plants):
+        width = worlds.width[lane, plant]
+        gained = worlds.gained[lane, plant]
+        parent = worlds.parent[lane, plant]
+        thickness = worlds.thickness[lane, plant]
+        # Children come after their parents, so backwards is from the leaves to the root.
+        for segment in range(worlds.plant[lane, plant].tips - 1, -1, -1):
+            grown = width[segment] + growth * gained[segment]
+            gained[segment] = 0.0
+            width[segment] = grown
+            if segment > 0:
+                gained[parent[segment]] += grown
+            if grown * pixels_per_width >= thickness[segment] + 0.5:
+                now = thickness_of(grown, pixels_per_width)
+                thickness[segment] = now
+                draw_segment(worlds, lane, plant, segment, now)
+
+
+@rule
+def grow(worlds: Any, lane: int, random: Any) -> None:
+    """One growth step of all plants of a lane."""
+    for plant in range(worlds.parameters[0].plants):
+        worlds.plant[lane, plant].new_branches = 0
+    able = draw_able_tips(worlds, lane, random)
+    attract(worlds, lane, able)
+    sprout(worlds, lane, able)
+    thicken(worlds, lane)
