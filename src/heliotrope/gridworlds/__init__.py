@@ -1,0 +1,1 @@
+"""Multi-objective safety gridworlds: island, boat race and dark sea."""
