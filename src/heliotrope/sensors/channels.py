@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple
 
 __all__ = [
@@ -397,7 +398,7 @@ class Bins(Channel):
         _check_source(owner, self.of)
         if not edges or any(not math.isfinite(edge) for edge in edges):
             raise ValueError(f"{owner}: edges must be at least one finite number, got {edges}")
-        if any(b <= a for a, b in zip(edges, edges[1:], strict=False)):
+        if any(b <= a for a, b in pairwise(edges)):
             raise ValueError(f"{owner}: edges must be strictly increasing, got {edges}; sort them and drop repeats")
         low = -math.inf if self.low is None else self.low
         high = math.inf if self.high is None else self.high
@@ -420,7 +421,7 @@ class Bins(Channel):
         """The property and its interval, for example `health[0.5,inf)`."""
         prefix = self.name if self.of == "object" else f"{self.of}:{self.name}"
         borders = self._borders()
-        return tuple(f"{prefix}[{a:g},{b:g})" for a, b in zip(borders, borders[1:], strict=False))
+        return tuple(f"{prefix}[{a:g},{b:g})" for a, b in pairwise(borders))
 
     def _borders(self) -> tuple[float, ...]:
         low = -math.inf if self.low is None else float(self.low)

@@ -1,3 +1,5 @@
+# Arrays are typed by Numba, not here, so what is read from them is Any.
+# mypy: disable-error-code="no-any-return"
 """Objects against cells, as scalar code for the kernels.
 
 Everything happens in window coordinates: u grows to the right in columns, v grows towards the agent's back in rows,
@@ -84,7 +86,7 @@ def set_view(view: Any, x: float, y: float, heading: float, turn: int, cell: flo
     if turn == Rotate.YAW:
         cos, sin = math.cos(heading), math.sin(heading)
     elif turn == Rotate.QUARTER and math.isfinite(heading):
-        k = int(math.floor(heading / HALF_PI + 0.5)) & 3
+        k = math.floor(heading / HALF_PI + 0.5) & 3
         cos = 1.0 if k == 0 else (-1.0 if k == 2 else 0.0)
         sin = 1.0 if k == 1 else (-1.0 if k == 3 else 0.0)
     view[View.ROW] = row
@@ -165,13 +167,13 @@ def place(entities: Any, lane: int, k: int, view: Any, rows: int, columns: int, 
 @njit
 def first_cell(low: float) -> int:
     """First cell of an interval that starts at `low`."""
-    return int(math.floor(low + SNAP))
+    return math.floor(low + SNAP)
 
 
 @njit
 def last_cell(low: float, high: float) -> int:
     """Last cell of the interval from `low` to `high`; a point belongs to one cell."""
-    return max(int(math.ceil(high - SNAP)) - 1, int(math.floor(low + SNAP)))
+    return max(math.ceil(high - SNAP) - 1, math.floor(low + SNAP))
 
 
 @njit

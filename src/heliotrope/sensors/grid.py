@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -27,7 +27,7 @@ from .sight import Sight
 from .spec import GridSpec, Rotate
 from .world import FRAME_SIZE, World, as_world, stack_worlds
 
-__all__ = ["GridSensor", "as_poses"]
+__all__ = ["GridSensor", "as_poses", "lane_of", "tile_poses", "world_arrays"]
 
 DType = Literal["uint8", "bool", "float32"]
 Layout = Literal["HWC", "CHW"]
@@ -132,7 +132,7 @@ class GridSensor:
         if self.dtype == "uint8":
             return spaces.Box(0, 255, self.shape, np.uint8)
         if self.dtype == "bool":
-            return spaces.Box(0, 1, self.shape, np.bool_)
+            return spaces.Box(0, 1, self.shape, np.bool_)  # type: ignore[arg-type]
         low = np.zeros(self.shape, np.float32)
         high = np.ones(self.shape, np.float32)
         for p, plane in enumerate(self.program.planes):
@@ -206,7 +206,7 @@ class GridSensor:
         key = layout_of(world)
         found = self._bindings.get(key)
         if found is None:
-            found = self._bindings[key] = bind(self.program, self.tags, world)
+            found = self._bindings[key] = bind(self.program.sources, self.tags, world)
         return found
 
     def _buffer(self, out: Observation | None, shape: tuple[int, ...]) -> Observation:
@@ -433,10 +433,6 @@ def as_poses(poses: ArrayLike, self_ids: ArrayLike, lanes: int) -> NDArray[np.fl
     return out
 
 
-_ALL_SEEN_THROUGH = np.zeros(256, np.uint8)
-_ALL_SEEN_THROUGH.setflags(write=False)
-
-
 def world_arrays(world: World) -> tuple[Any, ...]:
     """A world as the kernels take it: entities, tiles, opaque_tiles, planes, scalars, frames, each with a lane axis."""
     entities, raster = world
@@ -574,7 +570,7 @@ def _channel_from_dict(values: Mapping[str, Any]) -> Channel:
     if not set(fields) <= allowed:
         raise ValueError(f"{kind} has the fields {sorted(allowed)}, got {sorted(fields)}")
     tuples = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
-    return cast(Channel, kinds[kind](**tuples))
+    return kinds[kind](**tuples)
 
 
 class _ShortWay:

@@ -1,3 +1,5 @@
+# Arrays are typed by Numba, not here, so what is read from them is Any.
+# mypy: disable-error-code="no-any-return"
 """The compiled loops of the grid sensor.
 
 `observe_lanes` handles every sensor and every world: for each lane it copies the template, walks over the objects
@@ -56,7 +58,7 @@ def _fail(fault: Any, code: Fault, lane: int, index: int, plane: int, value: flo
 
 
 @njit
-def _bounded(floats: Any, f: int, value: float, clip: bool, open_end: bool) -> tuple[float, bool]:
+def _bounded(floats: Any, f: int, value: float, clip: bool, open_end: bool) -> tuple[Any, bool]:
     """The value brought into the plane's range, and whether that was allowed."""
     low, high = floats[f + Number.LOW], floats[f + Number.HIGH]
     if value >= low and (value < high or (value == high and not open_end)) and math.isfinite(value):

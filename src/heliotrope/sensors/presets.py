@@ -31,6 +31,7 @@ def _values(owner: str, tags: Sequence[str], depths: Sequence[int], values: Sequ
 
 def unity_channel(
     cls: type[GridSensor],
+    /,
     spec: GridSpec,
     tags: Sequence[str],
     depths: Sequence[int],
@@ -61,6 +62,7 @@ def unity_channel(
 
 def unity_channel_hot(
     cls: type[GridSensor],
+    /,
     spec: GridSpec,
     tags: Sequence[str],
     depths: Sequence[int],
@@ -86,13 +88,13 @@ def unity_channel_hot(
     return cls(spec, channels, tags=tags, **{"select": "unity", "dtype": "float32", **options})
 
 
-def unity_one_hot(cls: type[GridSensor], spec: GridSpec, tags: Sequence[str], **options: Any) -> GridSensor:
+def unity_one_hot(cls: type[GridSensor], /, spec: GridSpec, tags: Sequence[str], **options: Any) -> GridSensor:
     """ML-Agents' one-hot sensor (package 2): one plane per tag, the nearest object only, empty cells all zero."""
     return cls(spec, [OneHot(tuple(tags))], **{"select": "unity", "dtype": "float32", **options})
 
 
 def unity_counting(
-    cls: type[GridSensor], spec: GridSpec, tags: Sequence[str], depths: Sequence[int] | None, **options: Any
+    cls: type[GridSensor], /, spec: GridSpec, tags: Sequence[str], depths: Sequence[int] | None, **options: Any
 ) -> GridSensor:
     """ML-Agents' counting sensor: one plane per tag, each object adds `1 / depths[j]`, clamped to 1.
 
@@ -114,7 +116,7 @@ def unity_counting(
 
 
 def minatar(
-    cls: type[GridSensor], tags: Sequence[str], shape: tuple[int, int] = (10, 10), **options: Any
+    cls: type[GridSensor], /, tags: Sequence[str], shape: tuple[int, int] = (10, 10), **options: Any
 ) -> GridSensor:
     """Binary planes of a whole board in the manner of MinAtar: plane j is 1 where an object of tag j is.
 

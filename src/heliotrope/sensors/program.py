@@ -291,14 +291,23 @@ def layout_of(world: World) -> tuple[Any, ...]:
     )
 
 
-def bind(program: Program, tags: tuple[str, ...], world: World) -> NDArray[np.int64]:
+def bind(sources: Sequence[tuple[str, str, float]], tags: tuple[str, ...], world: World) -> NDArray[np.int64]:
     """Resolve the names of a world: the column of every source and the sensor's index of every tag.
+
+    Args:
+        sources: what to resolve: (table, name, default), the default NaN where the name must exist.
+        tags: the sensor's tags.
+        world: the world.
+
+    Returns:
+        int64: number of tags, number of columns, the columns (-1: use the default), the index of each tag (-1: not
+        detectable).
 
     Raises:
         ValueError: the world lacks a property, tile plane or scalar that has no default.
     """
-    entities, raster = world
-    columns = [_column(table, name, default, world) for table, name, default in program.sources]
+    entities = world.entities
+    columns = [_column(table, name, default, world) for table, name, default in sources]
     if entities is None or entities.names is None:
         codes = list(range(len(tags)))
     else:
@@ -309,7 +318,6 @@ def bind(program: Program, tags: tuple[str, ...], world: World) -> NDArray[np.in
 def _column(table: str, name: str, default: float, world: World) -> int:
     entities, raster = world
     found: tuple[str, ...] = ()
-    base = 0
     if table == "object":
         found = () if entities is None else entities.property_names
     elif table == "tile":
@@ -317,7 +325,7 @@ def _column(table: str, name: str, default: float, world: World) -> int:
     else:
         found = (() if entities is None else entities.scalar_names) + (() if raster is None else raster.scalar_names)
     if name in found:
-        return base + found.index(name)
+        return found.index(name)
     absent = (table == "object" and entities is None) or not math.isnan(default)
     if absent:
         return -1

@@ -179,9 +179,7 @@ def observe_tiles(
                 at = base + r * columns * cell_stride + p * plane_stride
                 for _ in range(columns):
                     inside = 0 <= i < high and 0 <= j < wide
-                    if kind == Kind.WORLD_VALUE or kind == Kind.WORLD_BIN:
-                        out[at] = shown
-                    elif inside and column < 0:
+                    if kind == Kind.WORLD_VALUE or kind == Kind.WORLD_BIN or (inside and column < 0):
                         out[at] = shown
                     elif inside:
                         raw = float(planes[lane, column, i, j])
