@@ -492,9 +492,11 @@ def reset_lane(worlds: Any, lane: int, random: Any, episode: int) -> None:
     record.levels = record.highest = record.tested = record.fortified = 0
     record.raiders = record.appeared = 0
     record.damage = 0.0
-    worlds.block_cells[lane, :] = np.uint64(0)
-    worlds.fort_key[lane, :] = NOWHERE
-    worlds.fort_levels[lane, :] = 0
+    for slot in range(worlds.block_cells.shape[1]):
+        worlds.block_cells[lane, slot] = np.uint64(0)
+    for slot in range(worlds.fort_key.shape[1]):
+        worlds.fort_key[lane, slot] = NOWHERE
+        worlds.fort_levels[lane, slot] = 0
     half = settings.window // 2
     reveal(worlds, lane, -half, half, -half, half)
 
@@ -649,7 +651,8 @@ def redraw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: An
     planes = len(LAYERS)
     layers = observation == Observation.LAYERS.value
     if layers:
-        cells[:] = 0
+        for index in range(cells.shape[0]):
+            cells[index] = 0
     # The ring buffers' indices run on and wrap round; a division for every cell would take longer than all else.
     first_column = (record.column - half) % window
     ring_row = (record.row - half) % window
@@ -914,7 +917,8 @@ class DarkSea(Family):
         else:
             cells = Box(0, 255, (window, window, 3), np.uint8)
         low = np.array([-1.0, -1.0, 0.0, 0.0], np.float32)
-        high = np.array([1.0, 1.0, np.inf, LEVELS_HIGHEST], np.float32)
+        furthest = self.config.harbour_distance[1] + self.config.max_iterations
+        high = np.array([1.0, 1.0, furthest, self.config.max_levels], np.float32)
         return ObservationLayout(cells=cells, values=Box(low, high, dtype=np.float32), values_name="navigation")
 
     def allocate(self, lanes: int) -> Worlds:
