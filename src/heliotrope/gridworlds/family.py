@@ -1,0 +1,174 @@
+"""What the families of gridworlds share: the board's arrays, the observation's spaces, pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from heliotrope.engine import Family, Kind, Metric, MetricType, ObservationLayout, RewardDimension, Sign
+from heliotrope.gridworlds.board import (
+    PALETTE_CHANNELS,
+    Action,
+    Observation,
+    Tile,
+    draw_text,
+    make_moves,
+    make_palette,
+    make_planes,
+)
+from heliotrope.gridworlds.config import GridworldConfig, Randomize
+from heliotrope.gridworlds.shuffle import course_bearings, plan_shuffle
+
+TARIFF = np.dtype([("unit", np.float64), ("slot", np.int64)])
+"""The price of a reward dimension: what one occurrence pays, and the column of the reward vector that it goes to.
+
+A dimension that this environment does not have has the unit 0 and the slot 0, so that the rules need not ask.
+"""
+
+RENDER_PIXELS = 384
+"""Rendered pictures are scaled so that the longer side has about this many pixels."""
+
+Typology = Mapping[str, tuple[frozenset[Kind], Sign]]
+"""Kinds and sign of each reward dimension, from the source's overview tables."""
+
+C = TypeVar("C", bound=GridworldConfig)
+
+
+class Gridworld(Family, Generic[C]):
+    """A configured gridworld.
+
+    Attributes:
+        config: its parameters.
+        board: the map that episodes begin with (shuffled, with `randomize="episode"`).
+        layer_names: names of the planes of the observation "layers", in order.
+    """
+
+    LAYERS: ClassVar[tuple[Tile, ...]]
+    TYPOLOGY: ClassVar[Typology]
+
+    render_modes = ("rgb_array", "ansi", "human")
+    render_fps = 10
+
+    def __init__(self, config: C) -> None:
+        self.config = config
+        self.board = config.board
+        self.max_steps = config.max_iterations
+        self.layer_names = tuple(tile.name.lower() for tile in self.LAYERS)
+        self.observation = int(config.observation)
+        self.action_space = Discrete(len(Action) if config.noops else len(Action) - 1)
+        bounds = self._payable()
+        self.reward_dimensions = tuple(
+            RewardDimension(name, kinds, sign, config.rewards[name], *bounds[name])
+            for name, (kinds, sign) in self.TYPOLOGY.items()
+            if name in bounds and config.rewards[name] != 0.0
+        )
+        if not self.reward_dimensions:
+            raise ValueError(f"this map and these flags and rewards pay nothing at all: {config.describe()}")
+        self.layout = ObservationLayout(cells=self._cells_space(config.observation), values=self._values_space())
+        self.metrics = (*self._metrics(), *self._reward_metrics())
+
+    def _payable(self) -> Mapping[str, tuple[float, float]]:
+        """The dimensions that the map and the flags can pay, each with the bounds of one step's payment."""
+        raise NotImplementedError
+
+    def _metrics(self) -> Sequence[Metric]:
+        """The family's own metrics."""
+        raise NotImplementedError
+
+    def _values_space(self) -> Box | None:
+        """The space of the homeostatic variables, if they are observed."""
+        return None
+
+    def _reward_metrics(self) -> Sequence[Metric]:
+        """What `measure_returns` writes."""
+        names = tuple(dimension.name for dimension in self.reward_dimensions)
+        return (
+            Metric("cumulative_reward", MetricType.REAL, labels=names),
+            Metric("average_reward", MetricType.REAL, labels=names),
+            Metric("gini", MetricType.REAL),
+            Metric("cumulative_gini", MetricType.REAL),
+            Metric("mo_variance", MetricType.REAL),
+            Metric("cumulative_mo_variance", MetricType.REAL),
+            Metric("average_mo_variance", MetricType.REAL),
+        )
+
+    def _cells_space(self, observation: str | Observation) -> Box:
+        height, width = self.board.height, self.board.width
+        if observation is Observation.LAYERS:
+            return Box(0, 1, (height, width, len(self.LAYERS)), np.uint8)
+        if observation is Observation.BOARD:
+            return Box(0, len(Tile) - 1, (height, width), np.uint8)
+        return Box(0, 255, (height, width, PALETTE_CHANNELS), np.uint8)
+
+    @property
+    def randomized(self) -> bool:
+        """Whether every episode has a board of its own."""
+        return self.config.randomize is Randomize.EPISODE
+
+    def tariff(self, names: Sequence[str]) -> np.ndarray:
+        """The prices of the named dimensions: (names,) TARIFF."""
+        slots = {dimension.name: slot for slot, dimension in enumerate(self.reward_dimensions)}
+        prices = [(self.config.rewards[name], slots[name]) if name in slots else (0.0, 0) for name in names]
+        return np.array(prices, dtype=TARIFF)
+
+    def board_arrays(self, lanes: int) -> dict[str, np.ndarray]:
+        """The arrays of a worlds NamedTuple that describe the board; all but `tiles` are constants.
+
+        `tiles` has a row per lane if boards are shuffled, and otherwise one for all.
+        """
+        board = self.board
+        rows = lanes if self.randomized else 1
+        tiles = board.tiles.astype(np.uint8)
+        plan = plan_shuffle(board)
+        return {
+            "tiles": np.tile(tiles, (rows, 1)),
+            "moves": make_moves(board),
+            "planes": make_planes(self.LAYERS),
+            "palette": make_palette(),
+            "bearings": course_bearings(board),
+            "original": tiles,
+            "bare": plan.bare,
+            "spots": plan.spots,
+            "region": plan.region,
+            "obstacles": plan.obstacles,
+            "furniture": plan.furniture,
+            "blocks": plan.blocks,
+            "scratch": np.zeros((rows, 3, board.places), np.int64),
+        }
+
+    def constants(self, *names: str) -> frozenset[str]:
+        """Names of arrays that are not part of a snapshot: the board's, and `names`."""
+        board = set(self.board_arrays(1))
+        if self.randomized:
+            board.discard("tiles")
+        return frozenset(board | set(names))
+
+    def describe(self) -> dict[str, Any]:
+        """The configuration as a dictionary that survives JSON."""
+        return self.config.describe()
+
+    @property
+    def idle(self) -> Any:
+        """NOOP, if there is one."""
+        return Action.NOOP.value if self.config.noops else None
+
+    def tiles_of(self, worlds: Any, lane: int) -> np.ndarray:
+        """The tiles of a lane's board: uint8 (places,)."""
+        row: np.ndarray = worlds.tiles[min(lane, len(worlds.tiles) - 1)]
+        return row
+
+    def text(self, worlds: Any, lane: int) -> str:
+        """The lane's board as characters, rows joined by newlines, the agent drawn as `A`."""
+        agent = int(worlds.lane["place"][lane])
+        return draw_text(self.tiles_of(worlds, lane), agent, self.board.width, self.config.ALPHABET)
+
+    def render(self, worlds: Any, lane: int, mode: str, redraw: Callable[[int, ObservationLayout], Any]) -> Any:
+        """The board as text ("ansi"), or as a picture, uint8 (height, width, 3), every cell a square."""
+        if mode == "ansi":
+            return self.text(worlds, lane)
+        pixels = redraw(Observation.RGB.value, ObservationLayout(cells=self._cells_space(Observation.RGB)))
+        scale = max(1, RENDER_PIXELS // max(self.board.height, self.board.width))
+        return np.repeat(np.repeat(pixels, scale, axis=0), scale, axis=1)
