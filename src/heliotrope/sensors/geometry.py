@@ -248,11 +248,21 @@ def _pull(at: float, low: float, high: float) -> float:
 
 
 @njit
+def least_in_cell(shape: Any, k: int, view: Any, r: int, c: int) -> float:
+    """A quick lower bound of `nearest_in_cell`, from the object's extent along the window's axes."""
+    u, v = shape[k, Shape.U], shape[k, Shape.V]
+    half_u, half_v = shape[k, Shape.HALF_U], shape[k, Shape.HALF_V]
+    du = _pull(view[View.COLUMN], max(u - half_u, float(c)), min(u + half_u, c + 1.0))
+    dv = _pull(view[View.ROW], max(v - half_v, float(r)), min(v + half_v, r + 1.0))
+    return du * du + dv * dv
+
+
+@njit
 def nearest_in_cell(shape: Any, k: int, view: Any, r: int, c: int) -> float:
     """Squared distance in cells from the agent to the closest point of object k inside cell (r, c).
 
-    Three cases: the object's own closest point lies in the cell; the cell's own closest point lies in the object; or
-    the answer lies on the cell's border, on one of the four stretches that the object covers.
+    Three cases: the cell's closest point lies in the object; the object's closest point lies in the cell; or the
+    answer lies on the cell's border, on one of the four stretches that the object covers.
     """
     at_u, at_v = view[View.COLUMN], view[View.ROW]
     u, v = shape[k, Shape.U], shape[k, Shape.V]
@@ -261,30 +271,31 @@ def nearest_in_cell(shape: Any, k: int, view: Any, r: int, c: int) -> float:
         du = _pull(at_u, max(u - half_u, float(c)), min(u + half_u, c + 1.0))
         dv = _pull(at_v, max(v - half_v, float(r)), min(v + half_v, r + 1.0))
         return du * du + dv * dv
+    # The cell's closest point.
+    near_u, near_v = min(max(at_u, float(c)), c + 1.0), min(max(at_v, float(r)), r + 1.0)
+    du, dv = near_u - u, near_v - v
+    cos, sin, radius = shape[k, Shape.COS], shape[k, Shape.SIN], shape[k, Shape.A]
+    disc = shape[k, Shape.FORM] == DISC
+    if disc:
+        inside = du * du + dv * dv <= radius * radius
+    else:
+        inside = abs(du * cos - dv * sin) <= radius and abs(du * sin + dv * cos) <= shape[k, Shape.B]
+    if inside:
+        du, dv = near_u - at_u, near_v - at_v
+        return du * du + dv * dv
     # The object's closest point.
     du, dv = at_u - u, at_v - v
-    if shape[k, Shape.FORM] == DISC:
-        radius = shape[k, Shape.A]
+    if disc:
         far = math.sqrt(du * du + dv * dv)
         shrink = 1.0 if far <= radius else radius / far
         near_u, near_v = u + du * shrink, v + dv * shrink
     else:
-        cos, sin = shape[k, Shape.COS], shape[k, Shape.SIN]
-        along = min(max(du * cos - dv * sin, -shape[k, Shape.A]), shape[k, Shape.A])
+        along = min(max(du * cos - dv * sin, -radius), radius)
         across = min(max(-du * sin - dv * cos, -shape[k, Shape.B]), shape[k, Shape.B])
         near_u, near_v = u + along * cos - across * sin, v - along * sin - across * cos
     if c <= near_u <= c + 1 and r <= near_v <= r + 1:
         du, dv = near_u - at_u, near_v - at_v
         return du * du + dv * dv
-    # The cell's closest point.
-    corner_u, corner_v = min(max(at_u, float(c)), c + 1.0), min(max(at_v, float(r)), r + 1.0)
-    du, dv = corner_u - u, corner_v - v
-    if shape[k, Shape.FORM] == DISC:
-        inside = du * du + dv * dv <= shape[k, Shape.A] * shape[k, Shape.A]
-    else:
-        inside = abs(du * cos - dv * sin) <= shape[k, Shape.A] and abs(du * sin + dv * cos) <= shape[k, Shape.B]
-    if inside:
-        return nearest_of_cell(view, r, c)
     best = math.inf
     for side in range(2):
         line = float(r + side)

@@ -22,8 +22,8 @@ from .geometry import (
     Shape,
     View,
     cover,
+    least_in_cell,
     nearest_in_cell,
-    nearest_of_cell,
     place,
     set_view,
     unity_key,
@@ -67,23 +67,6 @@ def _bounded(floats: Any, f: int, value: float, clip: bool, open_end: bool) -> t
         return value, False
     # Values beyond an open end fall into the last bin, whose edge is infinite.
     return min(max(value, low), high), True
-
-
-@njit
-def _object_value(
-    ints: Any, floats: Any, binding: Any, o: int, f: int, entities: Any, lane: int, k: int, tag: int
-) -> float:
-    """The bare number that object k has for a plane."""
-    kind = ints[o + Op.KIND]
-    if kind == Kind.TAG_IS or kind == Kind.COUNT or kind == Kind.OCCUPIED:
-        return float((ints[o + Op.TAGS] >> tag) & 1)
-    source = ints[o + Op.SOURCE]
-    if source < 0:
-        return tag + 1.0
-    column = binding[Bind.SIZE + source]
-    if column < 0:
-        return floats[f + Number.DEFAULT]
-    return entities[lane, k, Column.PROPERTIES + column]
 
 
 @njit
@@ -143,25 +126,6 @@ def _in_bounds(view: Any, frames: Any, frame: int, r: int, c: int) -> bool:
     slack = SNAP * view[View.CELL]
     in_x = x + slack >= frames[frame, 3] and x + slack < frames[frame, 5]
     return in_x and y + slack >= frames[frame, 4] and y + slack < frames[frame, 6]
-
-
-@njit
-def _contest(shape: Any, view: Any, unity: bool, owner: Any, distance: Any, slot: int, k: int, r: int, c: int) -> None:
-    """Let object k challenge the representative of a cell that is already taken."""
-    if unity:
-        if distance[slot] < 0.0:
-            distance[slot] = unity_key(shape, owner[slot], view, r, c)
-        challenge = unity_key(shape, k, view, r, c)
-    else:
-        if distance[slot] < 0.0:
-            distance[slot] = nearest_in_cell(shape, owner[slot], view, r, c)
-        # Nothing in the cell is nearer than the cell itself.
-        if distance[slot] <= nearest_of_cell(view, r, c) + TIE:
-            return
-        challenge = nearest_in_cell(shape, k, view, r, c)
-    if challenge < distance[slot] - TIE:
-        owner[slot] = k
-        distance[slot] = challenge
 
 
 @njit
@@ -237,14 +201,15 @@ def _write_world(
 
 
 @njit
-def _write_cell(
+def _write_cells(
     ints: Any,
     floats: Any,
     view: Any,
     lane: int,
-    slot: int,
-    cell: int,
-    k: int,
+    taken: int,
+    touched: Any,
+    hidden: Any,
+    owner: Any,
     shape: Any,
     kept: Any,
     sums: Any,
@@ -253,111 +218,163 @@ def _write_cell(
     base: int,
     fault: Any,
 ) -> bool:
-    """Write the object planes of one touched cell."""
-    columns, count = ints[Head.COLUMNS], ints[Head.PLANES]
+    """Write the object planes of the touched cells, plane by plane."""
+    columns = ints[Head.COLUMNS]
     cell_stride, plane_stride = ints[Head.CELL_STRIDE], ints[Head.PLANE_STRIDE]
-    scale, half = floats[NumberHead.SCALE], floats[NumberHead.HALF]
-    clip = ints[Head.CLIP] != 0
-    at = base + cell * cell_stride
-    for p in range(count):
-        o = Head.SIZE + p * Op.WIDTH
-        kind = ints[o + Op.KIND]
-        if kind > Kind.OCCUPIED:
-            continue
-        reduce, place_in = ints[o + Op.REDUCE], ints[o + Op.SLOT]
-        if reduce == Reducer.REPRESENTATIVE and kind != Kind.DISTANCE:
-            out[at + p * plane_stride] = kept[k, place_in]
-            continue
-        f = NumberHead.SIZE + p * Number.WIDTH
-        if kind == Kind.DISTANCE:
-            if distance[slot] < 0.0 or ints[Head.SELECT] == Select.UNITY:
-                distance[slot] = nearest_in_cell(shape, k, view, cell // columns, cell % columns)
-            value = math.sqrt(distance[slot]) * view[View.CELL]
-        else:
-            value = sums[slot, place_in]
-            if reduce == Reducer.MEAN:
-                value /= sums[slot, place_in + 1]
-        if kind == Kind.COUNT:
-            value = min(value, floats[f + Number.HIGH])
-        elif kind == Kind.VALUE or kind == Kind.DISTANCE:
-            value, good = _bounded(floats, f, value, clip, False)
-            if not good:
-                return _fail(fault, Fault.VALUE, lane, k, p, value)
-        if kind != Kind.TAG_IS and kind != Kind.BIN and kind != Kind.OCCUPIED:
-            value = (value - floats[f + Number.OFFSET]) / floats[f + Number.SPAN]
-        out[at + p * plane_stride] = value * scale + half
-    return True
-
-
-@njit
-def _load_object(
-    ints: Any,
-    floats: Any,
-    binding: Any,
-    entities: Any,
-    lane: int,
-    k: int,
-    tag: int,
-    kept: Any,
-    adds: Any,
-    fault: Any,
-) -> bool:
-    """Work out everything that does not depend on the cell: the stored row and the accumulators' contributions."""
     scale, half = floats[NumberHead.SCALE], floats[NumberHead.HALF]
     clip = ints[Head.CLIP] != 0
     for p in range(ints[Head.PLANES]):
         o, f = Head.SIZE + p * Op.WIDTH, NumberHead.SIZE + p * Number.WIDTH
-        kind = ints[o + Op.KIND]
-        if kind > Kind.OCCUPIED or kind == Kind.DISTANCE:
+        kind, reduce, at = ints[o + Op.KIND], ints[o + Op.REDUCE], ints[o + Op.SLOT]
+        start = base + p * plane_stride
+        if kind > Kind.OCCUPIED:
             continue
-        reduce, at = ints[o + Op.REDUCE], ints[o + Op.SLOT]
-        raw = _object_value(ints, floats, binding, o, f, entities, lane, k, tag)
-        value = raw
-        if kind == Kind.BIN:
-            value, good = _bounded(floats, f, raw, clip, True)
-            if not good:
-                return _fail(fault, Fault.VALUE, lane, k, p, raw)
-            value = _in_bin(floats, f, value)
-        if reduce == Reducer.REPRESENTATIVE:
-            if kind == Kind.VALUE:
-                value, good = _bounded(floats, f, raw, clip, False)
+        if reduce == Reducer.REPRESENTATIVE and kind != Kind.DISTANCE:
+            for slot in range(taken):
+                if not hidden[slot]:
+                    out[start + touched[slot] * cell_stride] = kept[owner[slot], at]
+            continue
+        offset, span, most = floats[f + Number.OFFSET], floats[f + Number.SPAN], floats[f + Number.HIGH]
+        checked = kind == Kind.VALUE or kind == Kind.DISTANCE
+        for slot in range(taken):
+            if hidden[slot]:
+                continue
+            cell = touched[slot]
+            if kind == Kind.DISTANCE:
+                near = nearest_in_cell(shape, owner[slot], view, cell // columns, cell % columns)
+                value = math.sqrt(near) * view[View.CELL]
+            else:
+                value = sums[slot, at]
+                if reduce == Reducer.MEAN:
+                    value /= sums[slot, at + 1]
+            if checked:
+                value, good = _bounded(floats, f, value, clip, False)
                 if not good:
-                    return _fail(fault, Fault.VALUE, lane, k, p, raw)
-                value = (value - floats[f + Number.OFFSET]) / floats[f + Number.SPAN]
-            kept[k, at] = value * scale + half
-            continue
-        if not math.isfinite(value):
-            return _fail(fault, Fault.VALUE, lane, k, p, value)
-        adds[at] = 1.0 if reduce == Reducer.COUNT else value
-        if reduce == Reducer.MEAN:
-            adds[at + 1] = 1.0
+                    return _fail(fault, Fault.VALUE, lane, owner[slot], p, value)
+            elif kind == Kind.COUNT:
+                value = min(value, most)
+            out[start + cell * cell_stride] = (value - offset) / span * scale + half
     return True
 
 
 @njit
-def _accumulate(ints: Any, adds: Any, sums: Any, slot: int, fresh: bool) -> None:
-    if fresh:
-        for a in range(ints[Head.SUMS]):
-            sums[slot, a] = adds[a]
-        return
-    for p in range(ints[Head.PLANES]):
-        o = Head.SIZE + p * Op.WIDTH
-        reduce, at = ints[o + Op.REDUCE], ints[o + Op.SLOT]
-        if reduce == Reducer.MAX:
-            sums[slot, at] = max(sums[slot, at], adds[at])
-        elif reduce != Reducer.REPRESENTATIVE:
-            sums[slot, at] += adds[at]
-            if reduce == Reducer.MEAN:
-                sums[slot, at + 1] += 1.0
+def _find_objects(
+    binding: Any, entities: Any, lane: int, self_id: int, view: Any, rows: int, columns: int, reads: bool, sighted: bool,
+    shape: Any, near: Any, tags: Any, fault: Any,
+) -> int:  # fmt: skip
+    """Place the objects that may touch the window: how many there are (`near` their indices), -1 for a fault."""
+    found = 0
+    first_tag = Bind.SIZE + binding[Bind.SOURCES]
+    for k in range(entities.shape[1]):
+        if entities[lane, k, Column.ALIVE] == 0.0 or k == self_id:
+            continue
+        raw = entities[lane, k, Column.TAG]
+        if not (raw >= 0.0 and raw < binding[Bind.TAGS]):
+            _fail(fault, Fault.TAG, lane, k, 0, raw)
+            return -1
+        tag = binding[first_tag + int(raw)] if reads else -1
+        if tag < 0 and not (sighted and entities[lane, k, Column.OPAQUE] != 0.0):
+            continue
+        touch = place(entities, lane, k, view, rows, columns, shape)
+        if touch < 0:
+            _fail(fault, Fault.GEOMETRY, lane, k, 0, 0.0)
+            return -1
+        if touch > 0:
+            near[found] = k
+            tags[k] = tag
+            found += 1
+    return found
 
 
 @njit
-def _tag_of(entities: Any, binding: Any, lane: int, k: int) -> int:
-    """The sensor's index of an object's tag, -1 if it is not detectable, -2 if it is none of the world's tags."""
-    raw = entities[lane, k, Column.TAG]
-    if not (raw >= 0.0 and raw < binding[Bind.TAGS]):
-        return -2
-    return binding[Bind.SIZE + binding[Bind.SOURCES] + int(raw)]
+def _load_values(
+    ints: Any, floats: Any, binding: Any, entities: Any, lane: int, near: Any, found: int, tags: Any, kept: Any,
+    adds: Any, bad: Any,
+) -> None:  # fmt: skip
+    """Work out all that does not depend on the cell, plane by plane: stored rows and contributions to sums.
+
+    Objects with a value out of range are marked in `bad` (plane + 1); whether they touch a cell is not known yet.
+    """
+    scale, half = floats[NumberHead.SCALE], floats[NumberHead.HALF]
+    clip = ints[Head.CLIP] != 0
+    for n in range(found):
+        bad[near[n]] = 0
+    for p in range(ints[Head.PLANES]):
+        o, f = Head.SIZE + p * Op.WIDTH, NumberHead.SIZE + p * Number.WIDTH
+        kind, reduce, at, mask = ints[o + Op.KIND], ints[o + Op.REDUCE], ints[o + Op.SLOT], ints[o + Op.TAGS]
+        if kind > Kind.OCCUPIED or kind == Kind.DISTANCE:
+            continue
+        if kind != Kind.VALUE and kind != Kind.BIN:
+            for n in range(found):
+                k = near[n]
+                value = float((mask >> max(tags[k], 0)) & 1)
+                if reduce == Reducer.REPRESENTATIVE:
+                    kept[k, at] = value * scale + half
+                else:
+                    adds[k, at] = value
+            continue
+        source = ints[o + Op.SOURCE]
+        column = binding[Bind.SIZE + source] if source >= 0 else -1
+        offset, span = floats[f + Number.OFFSET], floats[f + Number.SPAN]
+        ranged = kind == Kind.BIN or reduce == Reducer.REPRESENTATIVE
+        for n in range(found):
+            k = near[n]
+            value = floats[f + Number.DEFAULT]
+            if source < 0:
+                value = tags[k] + 1.0
+            elif column >= 0:
+                value = entities[lane, k, Column.PROPERTIES + column]
+            good = math.isfinite(value)
+            if ranged:
+                value, good = _bounded(floats, f, value, clip, kind == Kind.BIN)
+            if not good and bad[k] == 0:
+                bad[k] = p + 1
+            if kind == Kind.BIN:
+                value = _in_bin(floats, f, value)
+            elif reduce == Reducer.REPRESENTATIVE:
+                value = (value - offset) / span
+            if reduce == Reducer.REPRESENTATIVE:
+                # A bad value may not fit the type that is stored.
+                kept[k, at] = value * scale + half if good else 0.0
+            else:
+                adds[k, at] = 1.0 if reduce == Reducer.COUNT else value
+                if reduce == Reducer.MEAN:
+                    adds[k, at + 1] = 1.0
+
+
+@njit
+def _bad_value(
+    ints: Any, floats: Any, binding: Any, entities: Any, lane: int, k: int, tag: int, bad: int, fault: Any
+) -> None:
+    """Report the value that `_load_values` marked."""
+    source = ints[Head.SIZE + (bad - 1) * Op.WIDTH + Op.SOURCE]
+    value = tag + 1.0
+    if source >= 0:
+        column = binding[Bind.SIZE + source]
+        value = floats[NumberHead.SIZE + (bad - 1) * Number.WIDTH + Number.DEFAULT]
+        if column >= 0:
+            value = entities[lane, k, Column.PROPERTIES + column]
+    _fail(fault, Fault.VALUE, lane, k, bad - 1, value)
+
+
+@njit
+def _challenge(shape: Any, view: Any, unity: bool, own: int, known: float, k: int, r: int, c: int) -> tuple[int, float]:
+    """Let object k challenge `own`, the representative of a cell, whose key is `known` (negative: not yet).
+
+    Returns the winner and its key.
+    """
+    if unity:
+        if known < 0.0:
+            known = unity_key(shape, own, view, r, c)
+        key = unity_key(shape, k, view, r, c)
+        return (k, key) if key < known - TIE else (own, known)
+    if known < 0.0:
+        known = nearest_in_cell(shape, own, view, r, c)
+    # A cheap bound first: in this cell the object cannot be nearer than its extent.
+    if known <= least_in_cell(shape, k, view, r, c) + TIE:
+        return own, known
+    key = nearest_in_cell(shape, k, view, r, c)
+    return (k, key) if key < known - TIE else (own, known)
 
 
 @njit(nogil=True, cache=True)
@@ -398,8 +415,9 @@ def observe_lanes(
     objects = entities.shape[1]
     sighted = ints[Head.SIGHT] != Sight.NONE
     walls_by_part = ints[Head.SIGHT] == Sight.SHADOW
+    accumulators = ints[Head.SUMS]
     finds, unity = ints[Head.FINDS] != 0, ints[Head.SELECT] == Select.UNITY
-    reads_objects, many = ints[Head.OBJECTS] != 0, ints[Head.SUMS] > 0
+    reads_objects = ints[Head.OBJECTS] != 0
     tiled = tiles.shape[1] > 0
     other = ints[Head.READS_TILES] != 0 or ints[Head.READS_BOUNDS] != 0
     for p in range(ints[Head.PLANES]):
@@ -411,13 +429,21 @@ def observe_lanes(
     view = np.empty(VIEW_WIDTH)
     shape = np.empty((objects, SHAPE_WIDTH))
     kept = np.empty((objects, max(ints[Head.KEEPS], 1)), template.dtype)
-    adds = np.empty(max(ints[Head.SUMS], 1))
+    adds = np.empty((objects, max(accumulators, 1)))
+    near, tags = np.empty(objects, np.int64), np.empty(objects, np.int64)
+    bad = np.zeros(objects, np.int64)
+    takes_most = np.zeros(max(accumulators, 1), np.bool_)
+    for p in range(ints[Head.PLANES]):
+        o = Head.SIZE + p * Op.WIDTH
+        if ints[o + Op.REDUCE] == Reducer.MAX:
+            takes_most[ints[o + Op.SLOT]] = True
     spans = np.empty((rows, 2), np.int64)
     slot_of = np.full(cells, -1, np.int32)
     touched = np.empty(cells, np.int32)
     owner = np.empty(cells, np.int32)
     distance = np.empty(cells)
-    sums = np.empty((cells, max(ints[Head.SUMS], 1)))
+    hidden = np.zeros(cells, np.bool_)
+    sums = np.empty((cells, max(accumulators, 1)))
     walls = np.empty(cells, np.int32)
     is_wall = np.zeros(cells, np.bool_)
     shade = np.full(max(ints[Head.DIRECTIONS], 1), FAR, np.int32)
@@ -444,38 +470,33 @@ def observe_lanes(
         self_id = int(poses[lane, 3])
         taken = 0
         dark = 0
-        for k in range(objects):
-            if entities[lane, k, Column.ALIVE] == 0.0 or k == self_id:
-                continue
-            tag = _tag_of(entities, binding, lane, k)
-            if tag == -2:
-                _fail(fault, Fault.TAG, lane, k, 0, entities[lane, k, Column.TAG])
-                return
-            opaque = sighted and entities[lane, k, Column.OPAQUE] != 0.0
-            shows = tag >= 0 and reads_objects
-            if not (shows or opaque):
-                continue
-            near = place(entities, lane, k, view, rows, columns, shape)
-            if near < 0:
-                _fail(fault, Fault.GEOMETRY, lane, k, 0, 0.0)
-                return
-            if near == 0:
-                continue
+        found = _find_objects(
+            binding, entities, lane, self_id, view, rows, columns, reads_objects, sighted, shape, near, tags, fault
+        )
+        if found < 0:
+            return
+        if reads_objects:
+            _load_values(ints, floats, binding, entities, lane, near, found, tags, kept, adds, bad)
+        for n in range(found):
+            k = near[n]
             first, last = cover(shape, k, rows, columns, spans)
-            loaded = False
+            if sighted and entities[lane, k, Column.OPAQUE] != 0.0:
+                for r in range(first, last + 1):
+                    for c in range(spans[r, 0], spans[r, 1] + 1):
+                        cell = r * columns + c
+                        if not is_wall[cell]:
+                            is_wall[cell] = True
+                            walls[dark] = cell
+                            dark += 1
+            if tags[k] < 0:
+                continue
+            fault_of = bad[k]
             for r in range(first, last + 1):
                 for c in range(spans[r, 0], spans[r, 1] + 1):
+                    if fault_of > 0:
+                        _bad_value(ints, floats, binding, entities, lane, k, tags[k], fault_of, fault)
+                        return
                     cell = r * columns + c
-                    if opaque and not is_wall[cell]:
-                        is_wall[cell] = True
-                        walls[dark] = cell
-                        dark += 1
-                    if not shows:
-                        continue
-                    if not loaded:
-                        if not _load_object(ints, floats, binding, entities, lane, k, tag, kept, adds, fault):
-                            return
-                        loaded = True
                     slot = slot_of[cell]
                     if slot < 0:
                         slot = taken
@@ -484,13 +505,18 @@ def observe_lanes(
                         touched[slot] = cell
                         owner[slot] = k
                         distance[slot] = UNKNOWN
-                        if many:
-                            _accumulate(ints, adds, sums, slot, True)
+                        for a in range(accumulators):
+                            sums[slot, a] = adds[k, a]
                         continue
+                    for a in range(accumulators):
+                        if takes_most[a]:
+                            sums[slot, a] = max(sums[slot, a], adds[k, a])
+                        else:
+                            sums[slot, a] += adds[k, a]
                     if finds:
-                        _contest(shape, view, unity, owner, distance, slot, k, r, c)
-                    if many:
-                        _accumulate(ints, adds, sums, slot, False)
+                        owner[slot], distance[slot] = _challenge(
+                            shape, view, unity, owner[slot], distance[slot], k, r, c
+                        )
         if sighted:
             if tiled:
                 for cell in range(cells):
@@ -498,11 +524,12 @@ def observe_lanes(
                         view, frames, min(lane, frames.shape[0] - 1), tiles.shape[1], tiles.shape[2],
                         cell // columns, cell % columns,
                     )  # fmt: skip
-                    if tile >= 0 and not is_wall[cell]:
-                        if opaque_tiles[tiles[lane, tile // tiles.shape[2], tile % tiles.shape[2]]] != 0:
-                            is_wall[cell] = True
-                            walls[dark] = cell
-                            dark += 1
+                    if tile < 0 or is_wall[cell]:
+                        continue
+                    if opaque_tiles[tiles[lane, tile // tiles.shape[2], tile % tiles.shape[2]]] != 0:
+                        is_wall[cell] = True
+                        walls[dark] = cell
+                        dark += 1
             if shaded:
                 shade[:] = FAR
             shaded = dark > 0
@@ -523,12 +550,12 @@ def observe_lanes(
         for slot in range(taken):
             cell = touched[slot]
             slot_of[cell] = -1
-            if shaded and not _sees(sight, shade, cell, walls_by_part and is_wall[cell]):
-                continue
-            if not _write_cell(
-                ints, floats, view, lane, slot, cell, owner[slot], shape, kept, sums, distance, out, base, fault
-            ):
-                return
+            if sighted:
+                hidden[slot] = shaded and not _sees(sight, shade, cell, walls_by_part and is_wall[cell])
+        if not _write_cells(
+            ints, floats, view, lane, taken, touched, hidden, owner, shape, kept, sums, distance, out, base, fault
+        ):
+            return
         for w in range(dark):
             is_wall[walls[w]] = False
 
