@@ -160,6 +160,32 @@ class Gridworld(Family, Generic[C]):
         row: np.ndarray = worlds.tiles[min(lane, len(worlds.tiles) - 1)]
         return row
 
+    def start_of(self, worlds: Any, lane: int) -> int:
+        """The place where the agent of a lane began its episode."""
+        return int(worlds.lane["start"][lane])
+
+    def pack(self, worlds: Any) -> np.ndarray:
+        """What the future of each lane depends on, the time excepted: float64 (lanes, k); see `WorldModel`."""
+        raise NotImplementedError
+
+    def unpack(self, worlds: Any, rows: np.ndarray) -> None:
+        """Put packed states, as many as there are lanes, into the lanes."""
+        raise NotImplementedError
+
+    def check_places(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Refuse places outside the board, and shuffled boards with other tiles than the map's.
+
+        Raises:
+            ValueError: naming the array.
+        """
+        lane = arrays["lane"]
+        for name in ("place", "previous", "start"):
+            if (lane[name] < 0).any() or (lane[name] >= self.board.places).any():
+                raise ValueError(f"the snapshot's lanes hold a {name} outside the board's {self.board.places} cells")
+        begun = arrays.get("tiles", np.zeros((0, self.board.places), np.uint8))
+        if (np.sort(begun, axis=1) != np.sort(self.board.tiles.astype(np.uint8))).any():
+            raise ValueError("the snapshot's tiles are not those of the map")
+
     def text(self, worlds: Any, lane: int) -> str:
         """The lane's board as characters, rows joined by newlines, the agent drawn as `A`."""
         agent = int(worlds.lane["place"][lane])

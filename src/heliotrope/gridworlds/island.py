@@ -231,7 +231,8 @@ class IslandConfig(GridworldConfig):
     @property
     def needs(self) -> tuple[NeedConfig, NeedConfig]:
         """The parameters of drink and food."""
-        assert isinstance(self.drink, NeedConfig) and isinstance(self.food, NeedConfig)
+        assert isinstance(self.drink, NeedConfig)
+        assert isinstance(self.food, NeedConfig)
         return self.drink, self.food
 
 
@@ -248,7 +249,7 @@ SETTINGS = np.dtype(
         ("proportional", np.int64),
     ]
 )
-"""The configuration. `first_action`: the action that choice 0 stands for; `safety`: whether the map has danger tiles."""
+"""The configuration. `first_action`: the action that choice 0 stands for; `safety`: the map has danger tiles."""
 
 NEED_SETTINGS = np.dtype(
     [("active", np.int64), ("homeostasis", np.int64)]
@@ -256,8 +257,8 @@ NEED_SETTINGS = np.dtype(
 )
 """The configuration of a need. `active`: its source is on the map."""
 
-LANE = np.dtype([("place", np.int64), ("previous", np.int64), ("elapsed", np.int64)])
-"""The agent's place now and before the last step, and the steps of this episode."""
+LANE = np.dtype([("place", np.int64), ("previous", np.int64), ("start", np.int64), ("elapsed", np.int64)])
+"""The agent's place now, before the last step and at reset, and the steps of this episode."""
 
 NEED = np.dtype([("satiation", np.float64), ("availability", np.float64), ("fraction", np.float64)])
 """A need's state. The source holds `availability` (whole after regrowing) and the `fraction` that regrowth left."""
@@ -321,6 +322,7 @@ def reset_lane(worlds: Any, lane: int, random: Any, episode: int) -> None:
         )
     record.place = place
     record.previous = place
+    record.start = place
     record.elapsed = 0
     for index in range(NEED_COUNT):
         need = worlds.need[lane, index]
@@ -632,8 +634,33 @@ class Island(Gridworld[IslandConfig]):
             **self.board_arrays(lanes),
         )
 
+    def pack(self, worlds: Worlds) -> np.ndarray:
+        """What the future of each lane depends on: place, and satiation, availability, fraction of each active need."""
+        columns = [worlds.lane["place"].astype(np.float64)]
+        for need in filter(self.is_active, Need):
+            state = worlds.need[:, need]
+            # An emptied source never regrows: what regrowth once left over no longer matters.
+            fraction = np.where(state["availability"] > 0.0, state["fraction"], 0.0)
+            columns += [state["satiation"], state["availability"], fraction]
+        return np.stack(columns, axis=1)
+
+    def unpack(self, worlds: Worlds, rows: np.ndarray) -> None:
+        """Put packed states into the lanes."""
+        worlds.lane["place"] = rows[:, 0]
+        for index, need in enumerate(filter(self.is_active, Need)):
+            for offset, name in enumerate(("satiation", "availability", "fraction"), start=1):
+                worlds.need[name][:, need] = rows[:, 3 * index + offset]
+
+    def check_state(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Refuse places outside the board, and boards with other tiles than the map's.
+
+        Raises:
+            ValueError: naming the array.
+        """
+        self.check_places(arrays)
+
     def oracle(self, lanes: Lanes, **options: Any) -> Callable[[], np.ndarray]:
-        """A policy that plans with these rules; see `heliotrope.gridworlds.planning.make_oracle`."""
-        from heliotrope.gridworlds.planning import make_oracle
+        """A policy that plans with these rules; see `heliotrope.gridworlds.oracles.make_oracle`."""
+        from heliotrope.gridworlds.oracles import make_oracle
 
         return make_oracle(self, lanes, **options)
