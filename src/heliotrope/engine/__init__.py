@@ -1,7 +1,8 @@
 """The engine: makes a Gymnasium environment of any family of worlds. It knows nothing of plants, tiles or boats."""
 
-from heliotrope.engine.env import Env, EpisodeEndedError
+from heliotrope.engine.env import Env
 from heliotrope.engine.family import Family, Metric, MetricType, Rules
+from heliotrope.engine.lanes import EpisodeEndedError
 from heliotrope.engine.rewards import Kind, RewardDimension, RewardMode, Scalarizer, Sign, Utility, reward_space
 from heliotrope.engine.rule import rule
 from heliotrope.engine.seeding import LEVEL_SETS, next_below, next_bits, next_uniform, spawn_seeds

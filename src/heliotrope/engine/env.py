@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn, Self
 
 import gymnasium
 import numpy as np
 
-from heliotrope.engine.family import Family, MetricType
+from heliotrope.engine.cloning import Cloneable
+from heliotrope.engine.family import Family
 from heliotrope.engine.kernels import Operation
-from heliotrope.engine.lanes import Lanes
+from heliotrope.engine.lanes import EpisodeEndedError, Lanes
+from heliotrope.engine.metrics import MetricReader
 from heliotrope.engine.rewards import (
     RewardDimension,
     RewardMode,
@@ -19,17 +22,15 @@ from heliotrope.engine.rewards import (
     parse_reward_mode,
     reward_space,
 )
-from heliotrope.engine.seeding import check_seed, resolve_levels
+from heliotrope.engine.seeding import check_level, check_seed, resolve_levels
 from heliotrope.engine.snapshot import Snapshot
 from heliotrope.engine.spaces import copy_observation, take_observation
 from heliotrope.engine.window import Window
 
-
-class EpisodeEndedError(RuntimeError):
-    """A step was asked of an episode that has ended or never begun."""
+_STEP = Operation.STEP.value
 
 
-class Env(gymnasium.Env[Any, Any]):
+class Env(Cloneable, gymnasium.Env[Any, Any]):
     """One world. The observation, info and reward dimensions are the family's.
 
     Args:
@@ -40,6 +41,7 @@ class Env(gymnasium.Env[Any, Any]):
         utility: scalar reward as a function of reward vectors, `(n, d) → (n,)`; see `Scalarizer`.
         per_step: apply `utility` to each step's vector instead of the accumulated one.
         levels: None, "train", "test", or a range of level numbers that episodes are drawn from.
+        max_episode_steps: truncate episodes after at most so many steps (the family's own limit stands).
 
     Raises:
         TypeError, ValueError: an argument is not one of those allowed.
@@ -54,34 +56,43 @@ class Env(gymnasium.Env[Any, Any]):
         weights: Mapping[str, float] | Sequence[float] | None = None,
         utility: Utility | None = None,
         per_step: bool = False,
-        levels: str | range | Iterable[int] | None = None,
+        levels: str | range | None = None,
+        max_episode_steps: int | None = None,
     ) -> None:
         self.metadata = {"render_modes": list(family.render_modes), "render_fps": family.render_fps}
-        if render_mode is not None and render_mode not in family.render_modes:
-            raise ValueError(f"render_mode must be None or one of {list(family.render_modes)}, got {render_mode!r}")
-        self.render_mode = render_mode
+        self.render_mode = check_render_mode(render_mode, family.render_modes)
         self.family = family
         self.reward_mode = parse_reward_mode(reward)
         self.scalarizer = make_scalarizer(family.reward_dimensions, weights, utility, per_step)
-        self.lanes = Lanes(family, 1, levels=resolve_levels(levels))
+        max_steps = None if max_episode_steps is None else check_positive("max_episode_steps", max_episode_steps)
+        self.lanes = Lanes(family, 1, levels=resolve_levels(levels), max_steps=max_steps)
         self.observation_space = family.layout.space
         self.action_space = family.action_space
         self.reward_space = reward_space(family.reward_dimensions)
-        self._reward_names = [dimension.name for dimension in family.reward_dimensions]
-        self._observation = take_observation(self.lanes.observation, 0)
-        # Views and functions that `step` needs, looked up once: attribute access is a good part of a step's time.
-        engine = self.lanes.engine
-        self._ended = engine.lane["ended"]
-        self._choice = engine.choice if not family.actions else engine.control
-        self._reward = engine.reward[0]
-        self._score = engine.score
-        self._terminated = engine.terminated
-        self._truncated = engine.truncated
-        self._integers = engine.integers[0]
-        self._reals = engine.reals[0]
-        self._scalar_metrics = all(metric.length == 1 and metric.labels is None for metric in family.metrics)
-        self._metric_slots = _metric_slots(family)
         self._window: Window | None = None
+        self._look_up()
+
+    def _look_up(self) -> None:
+        """Views and functions that `step` needs: looking them up takes a good part of its time."""
+        engine = self.lanes.engine
+        self._loop = self.lanes.loop
+        self._address = self.lanes.address
+        self._is_continuous = self.family.actions > 0
+        # Reading and writing single numbers is faster through memoryviews than through arrays.
+        self._choice = engine.choice.data
+        self._control = engine.control[0]
+        self._reward = engine.reward[0]
+        self._score: Any = engine.score.data
+        self._terminated: Any = engine.terminated.data
+        self._truncated: Any = engine.truncated.data
+        self._level = engine.lane["level"].data
+        self._observation = take_observation(self.lanes.observation, 0)
+        self._is_single_array = not isinstance(self._observation, dict)
+        self._is_plain = (
+            self.reward_mode is RewardMode.SCALAR and self.scalarizer.is_default and self.render_mode != "human"
+        )
+        self._reward_names = tuple(dimension.name for dimension in self.family.reward_dimensions)
+        self._metrics = MetricReader(self.family.metrics, engine.integers[0], engine.reals[0])
 
     @property
     def reward_dimensions(self) -> tuple[RewardDimension, ...]:
@@ -96,22 +107,23 @@ class Env(gymnasium.Env[Any, Any]):
             options: `{"level": k}` builds level k, whatever `levels` says.
 
         Raises:
-            TypeError, ValueError: a bad seed, an unknown option, a bad level.
+            TypeError, ValueError: a bad seed, an unknown option, a bad level. Nothing has changed then.
         """
         level = _level_option(options)
         if seed is not None:
             seed = check_seed(seed)
         super().reset(seed=seed)
-        if seed is None and not self.lanes.has_begun()[0]:
+        lanes = self.lanes
+        if seed is None and not lanes.has_begun()[0]:
             seed = int(self.np_random.integers(2**63))
         if seed is not None:
-            self.lanes.seed(0, seed)
-        self.lanes.engine.lane["wanted_level"] = level
-        self.lanes.select(slice(None))
-        self.lanes.run(Operation.RESET)
+            lanes.seed(0, seed)
+        lanes.engine.lane["wanted_level"] = level
+        lanes.select(slice(None))
+        lanes.run(Operation.RESET)
         if self.render_mode == "human":
             self.render()
-        return copy_observation(self._observation), self._info()
+        return copy_observation(self._observation), self._info(self._reward.tolist())
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Advance by one step.
@@ -120,47 +132,56 @@ class Env(gymnasium.Env[Any, Any]):
             EpisodeEndedError: the episode has ended, or `reset` was never called.
             TypeError, ValueError: the action is outside the action space. Nothing has changed then.
         """
-        lanes = self.lanes
-        if self._ended[0]:
-            raise EpisodeEndedError("the episode has ended or never begun: call reset() before step()")
-        self._choice[0] = lanes.check_action(action)
-        lanes.run(Operation.STEP)
-        if self.reward_mode is RewardMode.VECTOR:
-            reward: Any = self._reward.copy()
-        elif self.scalarizer.is_default:
-            reward = self._score.item(0)
+        if self._is_continuous:
+            array = np.asarray(action)
+            if array.shape != self._control.shape or array.dtype.kind not in "fiu":
+                self._refuse(action)
+            self._control[:] = array
         else:
-            reward = float(lanes.scalars(self.scalarizer)[0])
+            try:
+                self._choice[0] = action
+            except (TypeError, ValueError, OverflowError):
+                self._refuse(action)
+        before = None if self._is_plain else self.lanes.engine.returns.copy()
+        # The loop looks at the action's values, and whether the episode goes on.
+        if self._loop(self._address, _STEP, 0, 1) < 0:
+            self._refuse(action)
+        rewards = self._reward.tolist()
+        return (
+            self._observation.copy() if self._is_single_array else copy_observation(self._observation),
+            self._score[0] if before is None else self._present(rewards, before),
+            self._terminated[0],
+            self._truncated[0],
+            self._info(rewards),
+        )
+
+    def _refuse(self, action: Any) -> NoReturn:
+        """Say why `action` cannot be done."""
+        self.lanes.check_action(action)
+        raise EpisodeEndedError("the episode has ended or never begun: call reset() before step()")
+
+    def _present(self, rewards: list[float], before: np.ndarray) -> Any:
+        """The reward of the last step where it is not the default scalar; shows the world in the window."""
         if self.render_mode == "human":
             self.render()
-        return (
-            copy_observation(self._observation),
-            reward,
-            self._terminated.item(0) == 1,
-            self._truncated.item(0) == 1,
-            self._info(),
-        )
+        if self.reward_mode is RewardMode.VECTOR:
+            return self._reward.copy()
+        if self.scalarizer.is_default:
+            return self._score[0]
+        if self.scalarizer.weights is not None:
+            return self.scalarizer.weigh(rewards)
+        return float(self.lanes.scalars(self.scalarizer, before)[0])
+
+    def _info(self, rewards: list[float]) -> dict[str, Any]:
+        info = self._metrics.read(dict(zip(self._reward_names, rewards)))
+        level = self._level[0]
+        if level >= 0:
+            info["level"] = level
+        return info
 
     def observe(self) -> Any:
         """The current observation (a copy): what the last `reset`, `step` or `set_state` left."""
         return copy_observation(self._observation)
-
-    def _info(self) -> dict[str, Any]:
-        info: dict[str, Any] = {"reward": dict(zip(self._reward_names, self._reward.tolist()))}
-        integers = self._integers.tolist()
-        reals = self._reals.tolist()
-        for name, kind, start, stop, labels in self._metric_slots:
-            numbers = reals if kind is MetricType.REAL else integers
-            if labels is not None:
-                info[name] = dict(zip(labels, numbers[start:stop]))
-            elif stop == -1:
-                info[name] = numbers[start] if kind is not MetricType.FLAG else numbers[start] == 1
-            else:
-                info[name] = np.array(numbers[start:stop])
-        level = self.lanes.engine.lane["level"].item(0)
-        if level >= 0:
-            info["level"] = level
-        return info
 
     def get_state(self) -> Snapshot:
         """A snapshot of the world, the stream and the clock."""
@@ -170,21 +191,22 @@ class Env(gymnasium.Env[Any, Any]):
         """Continue from a snapshot.
 
         Raises:
-            ValueError: it is of another family, rules version or configuration. Nothing has changed then.
+            TypeError: not a snapshot.
+            ValueError: it is of another family, rules version or configuration, or damaged. Nothing has changed then.
         """
         self.lanes.set_state(snapshot, [0])
-        self.lanes.run(Operation.MEASURE)
 
-    def clone(self) -> Env:
-        """An independent environment in the same state."""
-        copy = Env(self.family, render_mode=None if self.render_mode == "human" else self.render_mode)
-        copy.reward_mode = self.reward_mode
-        copy.scalarizer = self.scalarizer
-        copy.spec = self.spec
-        copy.lanes.levels = self.lanes.levels
-        copy.lanes.engine.settings[:] = self.lanes.engine.settings
-        copy.set_state(self.get_state())
-        return copy
+    def clone(self) -> Self:
+        """An independent environment in the same state, without a window."""
+        twin = self._twin()
+        twin.lanes = self.lanes.clone()
+        twin.render_mode = None if self.render_mode == "human" else self.render_mode
+        twin.action_space = copy.deepcopy(self.action_space)
+        twin.observation_space = copy.deepcopy(self.observation_space)
+        twin._np_random = copy.deepcopy(self._np_random)
+        twin._window = None
+        twin._look_up()
+        return twin
 
     def render(self) -> Any:
         """The picture or text of the render mode; None for "human", which shows it in a window.
@@ -197,14 +219,11 @@ class Env(gymnasium.Env[Any, Any]):
             return None
         if not self.lanes.has_begun()[0]:
             raise EpisodeEndedError("there is nothing to show yet: call reset() before render()")
-        human = self.render_mode == "human"
-        mode = "rgb_array" if human else self.render_mode
-        frame = self.family.render(self.lanes.worlds, 0, mode, lambda kind, layout: self.lanes.redraw(0, kind, layout))
-        if not human:
-            return frame
+        if self.render_mode != "human":
+            return self.lanes.render(0, self.render_mode)
         if self._window is None:
             self._window = Window(f"heliotrope: {self.spec.id if self.spec else self.family.name}")
-        self._window.show(frame, self.family.render_fps)
+        self._window.show(self.lanes.render(0, "rgb_array"), self.family.render_fps)
         return None
 
     def close(self) -> None:
@@ -212,41 +231,51 @@ class Env(gymnasium.Env[Any, Any]):
         if self._window is not None:
             self._window.close()
             self._window = None
-        self.lanes.close()
 
 
-def _metric_slots(family: Family) -> list[tuple[str, MetricType, int, int, tuple[str, ...] | None]]:
-    """Where each metric stands in the rows of integers and reals: name, type, start, stop (-1: a number), labels."""
-    slots = []
-    starts = {False: 0, True: 0}
-    for metric in family.metrics:
-        real = metric.type is MetricType.REAL
-        start = starts[real]
-        starts[real] += metric.length
-        single = metric.size is None and metric.labels is None
-        slots.append((metric.name, metric.type, start, -1 if single else start + metric.length, metric.labels))
-    return slots
+def check_render_mode(render_mode: str | None, allowed: Sequence[str]) -> str | None:
+    """A render mode.
+
+    Raises:
+        ValueError: it is not None and not allowed.
+    """
+    if render_mode is not None and render_mode not in allowed:
+        raise ValueError(f"render_mode must be None or one of {list(allowed)}, got {render_mode!r}")
+    return render_mode
+
+
+def check_positive(name: str, value: Any) -> int:
+    """A positive integer.
+
+    Raises:
+        TypeError: not an integer.
+        ValueError: below 1.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be a positive integer, got {value!r}")
+    if value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value}")
+    return int(value)
 
 
 def _level_option(options: dict[str, Any] | None) -> int:
     """The level of `reset`'s options, or -1."""
-    if not options:
-        return -1
-    unknown = sorted(set(options) - {"level"})
-    if unknown:
-        raise ValueError(f"options may hold 'level', got {unknown}")
-    return check_level(options["level"])
+    options = check_options(options, ("level",))
+    return check_level(options["level"]) if "level" in options else -1
 
 
-def check_level(level: Any) -> int:
-    """A level number.
+def check_options(options: Any, allowed: Sequence[str]) -> dict[str, Any]:
+    """The options of `reset`.
 
     Raises:
-        TypeError: not an integer.
-        ValueError: negative, or 2**62 and more.
+        TypeError: not a dictionary.
+        ValueError: an unknown one.
     """
-    if isinstance(level, bool) or not isinstance(level, int | np.integer):
-        raise TypeError(f"level must be an integer, got {level!r}")
-    if not 0 <= level < 2**62:
-        raise ValueError(f"level must lie in 0..2**62 - 1, got {level}")
-    return int(level)
+    if options is None:
+        return {}
+    if not isinstance(options, dict):
+        raise TypeError(f"options must be a dictionary or None, got {options!r}")
+    unknown = sorted(map(repr, options.keys() - set(allowed)))
+    if unknown:
+        raise ValueError(f"options may hold {', '.join(map(repr, allowed))}, got {', '.join(unknown)}")
+    return options

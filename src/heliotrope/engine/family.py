@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -25,7 +25,7 @@ class Rules:
     All take the family's worlds (a NamedTuple of arrays whose leading axis is the lane) and the lane's index.
 
     Attributes:
-        name: names the compiled loop; two sets of rules never share a name.
+        name: names the compiled loop (an identifier, shown while it compiles).
         packages: the subpackages of this library whose sources the rules are written in.
         reset_lane: `(worlds, lane, random, episode)`: build the world of a new episode from the stream `random`.
             `episode` counts the lane's episodes since its seed, from 0.
@@ -103,7 +103,8 @@ class Family(ABC):
     render_fps: int = 10
 
     shared: frozenset[str] = frozenset()
-    """Names of worlds arrays that all lanes share and that never change (digits, maps): not part of a snapshot."""
+    """Names of worlds arrays that are not part of a snapshot: shared by all lanes and constant (digits, maps), or
+    holding nothing from one call of a rule to the next."""
 
     @abstractmethod
     def allocate(self, lanes: int) -> Any:
@@ -112,6 +113,19 @@ class Family(ABC):
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """The whole configuration as a dictionary that survives JSON: two families are equal if it is."""
+
+    def check_state(self, arrays: Mapping[str, np.ndarray]) -> None:  # noqa: B027
+        """Refuse worlds arrays of a snapshot, of the right names and types, that hold numbers no episode leads to.
+
+        A family overrides this where its rules use such numbers as indices: compiled rules do not look whether an index
+        lies inside its array, and a snapshot may come from anywhere.
+
+        Args:
+            arrays: the worlds' arrays by name, without the shared ones; the leading axis is the snapshot's lane.
+
+        Raises:
+            ValueError: naming the array and what is wrong with it.
+        """
 
     def render(self, worlds: Any, lane: int, mode: str, redraw: Callable[[int, ObservationLayout], Any]) -> Any:
         """The picture of one lane in a mode of `render_modes`: uint8 (height, width, 3), or text.

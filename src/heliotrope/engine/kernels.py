@@ -3,8 +3,12 @@
 The loop below is written once. `build_loop` gives every family its own copy, in which the names of the rules
 (`step_lane`, `reset_lane`, …) stand for that family's compiled functions, and Numba caches the copy on disk.
 
-The loop receives one integer array, the *table*: the addresses and shapes of all arrays of the engine and of the
+The loop receives one address, that of the *table*: the addresses and shapes of all arrays of the engine and of the
 family's worlds. Passing the arrays themselves would cost several microseconds per call, as much as a step.
+
+Two things keep the loop itself below ten nanoseconds per lane. `advance`, `begin_episode` and the family's `step_lane`,
+`draw_lane` and `reset_lane` are inlined, because a call would copy every array's descriptor to the stack. And the
+engine's own functions are compiled without reference counting (`_nrt=False`): nothing in them owns memory.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import hashlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from functools import cache
@@ -26,7 +30,7 @@ import numpy as np
 from numba import carray
 from numba.extending import intrinsic
 
-from heliotrope.engine.rule import rule
+from heliotrope.engine.compiler import RuleCompiler
 from heliotrope.engine.seeding import next_below, seed_level
 
 if TYPE_CHECKING:
@@ -34,16 +38,20 @@ if TYPE_CHECKING:
 
 
 class Operation(IntEnum):
-    """What a call of the loop does to the lanes in its range."""
+    """What a call of the loop does to the lanes in its range, and what it returns."""
 
     STEP = 0
-    """Advance by one step: act, pay, observe, autoreset."""
+    """CHECK; if nothing is refused, advance by one step: act, pay, observe, autoreset. Returns how many episodes began,
+    or what CHECK returns."""
     RESET = 1
-    """Begin a new episode in the selected lanes."""
+    """Begin a new episode in the selected lanes. Returns how many."""
     REDRAW = 2
-    """Write the whole observation of the selected lanes from their worlds."""
+    """Write the whole observation of the selected lanes from their worlds. Returns 0."""
     MEASURE = 3
-    """Write the metrics of all lanes."""
+    """Write the metrics of the selected lanes. Returns 0."""
+    CHECK = 4
+    """Whether all lanes can step: returns 0, or -1 - lane for the first lane that has ended (or never begun) without
+    an autoreset to come, or whose action is outside the action space."""
 
 
 class Autoreset(IntEnum):
@@ -58,6 +66,7 @@ SETTINGS = np.dtype(
     [
         ("autoreset", np.int64),
         ("max_steps", np.int64),
+        ("choices", np.int64),
         ("observation", np.int64),
         ("metrics", np.int64),
         ("level_start", np.int64),
@@ -65,7 +74,8 @@ SETTINGS = np.dtype(
         ("level_count", np.int64),
     ]
 )
-"""What does not change during an environment's life; `level_count` 0 means that every episode is a new world."""
+"""What does not change during an environment's life; `choices` counts the discrete actions (0: they are continuous);
+`level_count` 0 means that every episode is a new world."""
 
 LANE = np.dtype(
     [
@@ -87,15 +97,15 @@ class Engine(NamedTuple):
     lane: np.ndarray  # (n,) LANE
     random: np.ndarray  # (n, 4) uint64: the lane's stream
     scratch: np.ndarray  # (n, 4) uint64: the stream that generates a numbered level
-    selected: np.ndarray  # (n,) uint8: lanes that RESET and REDRAW touch
+    selected: np.ndarray  # (n,) uint8: lanes that RESET, REDRAW and MEASURE touch
     choice: np.ndarray  # (n,) int64: discrete actions
     control: np.ndarray  # (n, a) float64: continuous actions
     reward: np.ndarray  # (n, d) float64: this step's reward vector
     score: np.ndarray  # (n,) float64: this step's default scalar
     returns: np.ndarray  # (n, d) float64: the reward vector accumulated over the episode
     final_returns: np.ndarray  # (n, d) float64: the same at the episode's end (same-step autoreset)
-    terminated: np.ndarray  # (n,) uint8
-    truncated: np.ndarray  # (n,) uint8
+    terminated: np.ndarray  # (n,) bool
+    truncated: np.ndarray  # (n,) bool
     cells: np.ndarray  # (n, p) uint8: bytes of the observation
     values: np.ndarray  # (n, q) float32: numbers of the observation
     final_cells: np.ndarray  # (n, p) or (0, 0): the last observation of an episode (same-step autoreset)
@@ -104,6 +114,7 @@ class Engine(NamedTuple):
     reals: np.ndarray  # (n, f) float64: metrics that measure
     final_integers: np.ndarray  # (n, i) or (0, 0)
     final_reals: np.ndarray  # (n, f) or (0, 0)
+    final_level: np.ndarray  # (n,) int64: the level of the episode that ended (same-step autoreset)
 
 
 def _unbound(*arguments: Any) -> Any:
@@ -112,6 +123,63 @@ def _unbound(*arguments: Any) -> Any:
 
 
 bind = reset_lane = step_lane = draw_lane = redraw_lane = measure_lane = _unbound
+
+
+def _engine_function(function: Any) -> Any:
+    """Compile one of the engine's own functions: inlined, without reference counting."""
+    return numba.njit(
+        function, error_model="numpy", nogil=True, forceinline=True, _nrt=False, pipeline_class=RuleCompiler
+    )
+
+
+@_engine_function
+def fill_row(row: Any, value: Any) -> None:
+    """Write `value` into every element of a row."""
+    for index in range(row.shape[0]):
+        row[index] = value
+
+
+@_engine_function
+def copy_row(target: Any, source: Any) -> None:
+    """Copy one row to another."""
+    for index in range(source.shape[0]):
+        target[index] = source[index]
+
+
+@_engine_function
+def clear_outcome(engine: Any, lane: int) -> None:
+    """What a reset pays: nothing, and the episode goes on."""
+    fill_row(engine.reward[lane], 0.0)
+    engine.score[lane] = 0.0
+    engine.terminated[lane] = False
+    engine.truncated[lane] = False
+
+
+@_engine_function
+def is_refused(engine: Any, lane: int) -> bool:
+    """Whether a lane cannot step: its episode is over, or its action is outside the action space."""
+    settings = engine.settings[0]
+    record = engine.lane[lane]
+    if record.ended and (settings.autoreset == Autoreset.DISABLED or record.episode < 0):
+        return True
+    if settings.choices > 0:
+        return engine.choice[lane] < 0 or engine.choice[lane] >= settings.choices  # type: ignore[no-any-return]
+    # Written so that NaN is refused.
+    inside = True
+    for index in range(engine.control.shape[1]):
+        inside = inside and -1.0 <= engine.control[lane, index] <= 1.0
+    return not inside
+
+
+@_engine_function
+def keep_final(engine: Any, lane: int) -> None:
+    """Set the end of an episode aside before the next one overwrites it."""
+    copy_row(engine.final_returns[lane], engine.returns[lane])
+    copy_row(engine.final_cells[lane], engine.cells[lane])
+    copy_row(engine.final_values[lane], engine.values[lane])
+    copy_row(engine.final_integers[lane], engine.integers[lane])
+    copy_row(engine.final_reals[lane], engine.reals[lane])
+    engine.final_level[lane] = engine.lane[lane].level
 
 
 def begin_episode(engine: Any, worlds: Any, lane: int) -> None:
@@ -126,30 +194,27 @@ def begin_episode(engine: Any, worlds: Any, lane: int) -> None:
     record.episode += 1
     record.elapsed = 0
     record.ended = 0
-    engine.returns[lane, :] = 0.0
+    fill_row(engine.returns[lane], 0.0)
+    random = engine.random[lane]
     if level >= 0:
-        seed_level(engine.scratch[lane], level)
-        reset_lane(worlds, lane, engine.scratch[lane], record.episode)
-    else:
-        reset_lane(worlds, lane, engine.random[lane], record.episode)
+        random = engine.scratch[lane]
+        seed_level(random, level)
+    reset_lane(worlds, lane, random, record.episode)
     redraw_lane(worlds, lane, settings.observation, engine.cells[lane], engine.values[lane])
     if settings.metrics:
         measure_lane(worlds, lane, engine.integers[lane], engine.reals[lane])
 
 
-def advance(engine: Any, worlds: Any, lane: int) -> None:
-    """One step of one lane, with Gymnasium's autoreset."""
+def advance(engine: Any, worlds: Any, lane: int) -> bool:
+    """One step of one lane; returns whether Gymnasium's autoreset wants a new episode to begin now."""
     record = engine.lane[lane]
     settings = engine.settings[0]
-    reward = engine.reward[lane]
-    reward[:] = 0.0
     if record.ended:
         # Next-step autoreset: this call only begins the new episode; its action is ignored and pays nothing.
-        begin_episode(engine, worlds, lane)
-        engine.score[lane] = 0.0
-        engine.terminated[lane] = 0
-        engine.truncated[lane] = 0
-        return
+        clear_outcome(engine, lane)
+        return True
+    reward = engine.reward[lane]
+    fill_row(reward, 0.0)
     score, terminated = step_lane(worlds, lane, engine.choice[lane], engine.control[lane], engine.random[lane], reward)
     record.elapsed += 1
     truncated = record.elapsed >= settings.max_steps
@@ -161,31 +226,34 @@ def advance(engine: Any, worlds: Any, lane: int) -> None:
     draw_lane(worlds, lane, settings.observation, engine.cells[lane], engine.values[lane])
     if settings.metrics:
         measure_lane(worlds, lane, engine.integers[lane], engine.reals[lane])
-    if terminated or truncated:
-        record.ended = 1
-        if settings.autoreset == Autoreset.SAME_STEP:
-            engine.final_returns[lane, :] = engine.returns[lane]
-            engine.final_cells[lane, :] = engine.cells[lane]
-            engine.final_values[lane, :] = engine.values[lane]
-            engine.final_integers[lane, :] = engine.integers[lane]
-            engine.final_reals[lane, :] = engine.reals[lane]
-            begin_episode(engine, worlds, lane)
+    if not (terminated or truncated):
+        return False
+    record.ended = 1
+    if settings.autoreset != Autoreset.SAME_STEP:
+        return False
+    keep_final(engine, lane)
+    return True
 
 
-def loop(table: Any, operation: int, start: int, stop: int) -> None:
-    """Do one operation (`Operation`) to the lanes in [start, stop)."""
-    engine, worlds = bind(table)
-    if operation == Operation.STEP:
+def loop(address: int, operation: int, start: int, stop: int) -> int:
+    """Do one operation (`Operation`) to the lanes in [start, stop) of the table at `address`."""
+    engine, worlds = bind(address)
+    if operation == Operation.STEP or operation == Operation.CHECK:
         for lane in range(start, stop):
-            advance(engine, worlds, lane)
-    elif operation == Operation.RESET:
+            if is_refused(engine, lane):
+                return -1 - lane
+    begun = 0
+    if operation == Operation.STEP or operation == Operation.RESET:
         for lane in range(start, stop):
-            if engine.selected[lane]:
+            if operation == Operation.STEP:
+                begins = advance(engine, worlds, lane)
+            else:
+                begins = engine.selected[lane] != 0
+                if begins:
+                    clear_outcome(engine, lane)
+            if begins:
                 begin_episode(engine, worlds, lane)
-                engine.reward[lane, :] = 0.0
-                engine.score[lane] = 0.0
-                engine.terminated[lane] = 0
-                engine.truncated[lane] = 0
+                begun += 1
     elif operation == Operation.REDRAW:
         observation = engine.settings[0].observation
         for lane in range(start, stop):
@@ -193,7 +261,9 @@ def loop(table: Any, operation: int, start: int, stop: int) -> None:
                 redraw_lane(worlds, lane, observation, engine.cells[lane], engine.values[lane])
     elif operation == Operation.MEASURE:
         for lane in range(start, stop):
-            measure_lane(worlds, lane, engine.integers[lane], engine.reals[lane])
+            if engine.selected[lane]:
+                measure_lane(worlds, lane, engine.integers[lane], engine.reals[lane])
+    return begun
 
 
 @intrinsic
@@ -223,11 +293,11 @@ def make_table(*groups: Any) -> np.ndarray:
 
 
 def _make_binder(engine: Any, worlds: Any) -> Any:
-    """Compile `bind`: from a table back to the two NamedTuples of arrays.
+    """Compile `bind`: from a table's address back to the two NamedTuples of arrays.
 
     The source is generated because a NamedTuple's fields must be spelled out for Numba.
     """
-    namespace: dict[str, Any] = {"carray": carray, "pointer_to": _pointer_to}
+    namespace: dict[str, Any] = {"carray": carray, "pointer_to": _pointer_to, "word": np.dtype(np.int64)}
     expressions = []
     word = 0
     for group in (engine, worlds):
@@ -240,8 +310,10 @@ def _make_binder(engine: Any, worlds: Any) -> Any:
             fields.append(f"carray(pointer_to(table[{word}], {dtype}), ({shape}), {dtype})")
             word += 1 + array.ndim
         expressions.append(f"{type(group).__name__}({', '.join(fields)})")
-    exec(f"def bind(table):\n    return {', '.join(expressions)}\n", namespace)
-    return numba.njit(namespace["bind"])
+    table = f"carray(pointer_to(address, word), ({word},), word)"
+    exec(f"def bind(address):\n    table = {table}\n    return {', '.join(expressions)}\n", namespace)
+    # Numba only lets functions with reference counting return arrays; these own nothing, so it costs nothing.
+    return numba.njit(namespace["bind"], forceinline=True, _nrt=True, pipeline_class=RuleCompiler)
 
 
 def _specialise(function: Any, names: dict[str, Any], qualname: str) -> FunctionType:
@@ -252,8 +324,15 @@ def _specialise(function: Any, names: dict[str, Any], qualname: str) -> Function
     return copy
 
 
+def _inlined(compiled: Any) -> Any:
+    """A rule, to be inlined where it is called (once: a copy of its body at every call would bloat the loop)."""
+    return numba.njit(
+        compiled.py_func, error_model="numpy", nogil=True, forceinline=True, _nrt=True, pipeline_class=RuleCompiler
+    )
+
+
 @cache
-def _sources_digest(packages: tuple[str, ...]) -> str:
+def _sources_digest(packages: tuple[str, ...]) -> bytes:
     """A digest of the source files of this library's `packages`.
 
     Numba's cache only watches the file in which a cached function stands. The loop is compiled from many files, so its
@@ -262,13 +341,43 @@ def _sources_digest(packages: tuple[str, ...]) -> str:
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for package in packages:
-        for path in sorted((root / package).glob("*.py")):
-            digest.update(path.name.encode())
+        for path in sorted((root / package).rglob("*.py")):
+            digest.update(str(path.relative_to(root)).encode())
             digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def _describe_function(function: Any) -> Iterator[bytes]:
+    """What tells one function from another: its code, the file that it stands in, the values that it encloses."""
+    function = getattr(function, "py_func", function)
+    code = function.__code__
+    yield f"{function.__module__}.{function.__qualname__}".encode()
+    yield code.co_code
+    yield repr((code.co_names, [const for const in code.co_consts if not hasattr(const, "co_code")])).encode()
+    source = Path(code.co_filename)
+    if source.is_file():
+        yield source.read_bytes()
+    for cell in function.__closure__ or ():
+        value = cell.cell_contents
+        if isinstance(getattr(value, "py_func", value), FunctionType):
+            yield from _describe_function(value)
+        else:
+            yield value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
+
+
+def _fingerprint(rules: Rules, engine: Engine, worlds: Any) -> str:
+    """Tells apart all loops that differ: by the rules, by the sources, by the types of the arrays."""
+    digest = hashlib.sha256(_sources_digest(("engine", *rules.packages)))
+    for function in (rules.reset_lane, rules.step_lane, rules.redraw_lane, rules.draw_lane, rules.measure_lane):
+        for part in _describe_function(function):
+            digest.update(part)
+    for group in (engine, worlds):
+        for name, array in zip(group._fields, group, strict=True):
+            digest.update(f"{name} {array.dtype!r} {array.ndim};".encode())
     return digest.hexdigest()[:12]
 
 
-Loop = Callable[[np.ndarray, int, int, int], None]
+Loop = Callable[[int, int, int, int], int]
 _loops: dict[str, Loop] = {}
 _build_lock = threading.Lock()
 
@@ -279,32 +388,48 @@ def build_loop(rules: Rules, engine: Engine, worlds: Any) -> Loop:
     Args:
         rules: the family's rules.
         engine, worlds: arrays with the dtypes and numbers of axes that the loop will see.
+
+    Raises:
+        ValueError: the rules' name is not an identifier.
     """
+    if not rules.name.isidentifier():
+        raise ValueError(f"the name of rules must be an identifier, got {rules.name!r}")
     with _build_lock:
-        if rules.name not in _loops:
+        name = f"loop_{rules.name}_{_fingerprint(rules, engine, worlds)}"
+        if name not in _loops:
             names = dict(globals())
             names.update(
                 bind=_make_binder(engine, worlds),
-                reset_lane=rules.reset_lane,
-                step_lane=rules.step_lane,
-                draw_lane=rules.draw_lane,
+                reset_lane=_inlined(rules.reset_lane),
+                step_lane=_inlined(rules.step_lane),
+                draw_lane=_inlined(rules.draw_lane),
                 redraw_lane=rules.redraw_lane,
                 measure_lane=rules.measure_lane,
             )
-            names["begin_episode"] = rule(_specialise(begin_episode, names, f"begin_episode_{rules.name}"))
-            names["advance"] = rule(_specialise(advance, names, f"advance_{rules.name}"))
-            digest = _sources_digest(("engine", *rules.packages))
-            specialised = _specialise(loop, names, f"loop_{rules.name}_{digest}")
-            compiled = numba.njit(cache=True, error_model="numpy", nogil=True)(specialised)
+            names["begin_episode"] = _engine_function(_specialise(begin_episode, names, f"begin_{rules.name}"))
+            names["advance"] = _engine_function(_specialise(advance, names, f"advance_{rules.name}"))
             with _announced(rules.name):
-                compiled.compile((numba.int64[::1], numba.int64, numba.int64, numba.int64))
-            _loops[rules.name] = compiled
-        return _loops[rules.name]
+                _loops[name] = _compile(_specialise(loop, names, name))
+        return _loops[name]
 
 
-def cached_functions(functions: Mapping[str, Any]) -> list[str]:
-    """Names of those compiled functions whose code came from the cache on disk."""
-    return [name for name, function in functions.items() if sum(function.stats.cache_hits.values())]
+def _compile(function: FunctionType) -> Loop:
+    """Compile a loop, or load it from the cache on disk."""
+    signature = (numba.int64,) * 4
+
+    def compile_with(cache: bool) -> Any:
+        compiled = numba.njit(function, cache=cache, error_model="numpy", nogil=True, _nrt=False)
+        compiled.compile(signature)
+        return compiled
+
+    try:
+        compiled = compile_with(cache=True)
+    except Exception:
+        # No place to write a cache to, a full disk, a damaged cache: none of them is a reason not to run. If it was the
+        # rules themselves that did not compile, they say so again.
+        compiled = compile_with(cache=False)
+    # The function behind Numba's dispatcher: looking at the types of four integers would take longer than a step.
+    return compiled.overloads[signature].entry_point  # type: ignore[no-any-return]
 
 
 @contextmanager
@@ -314,17 +439,17 @@ def _announced(name: str) -> Iterator[None]:
     started = time.monotonic()
 
     def announce() -> None:
-        if finished.wait(1.0):
+        if finished.wait(1.0) or sys.stderr is None:
             return
         text = f"heliotrope: compiling the rules of {name!r} (once after installation)"
         if not sys.stderr.isatty():
-            print(f"{text} …", file=sys.stderr, flush=True)
+            print(f"{text} ...", file=sys.stderr, flush=True)
             return
         while not finished.wait(0.25):
             elapsed = time.monotonic() - started
             # Nobody knows how much is left; the bar approaches its end so that it never stands still.
             filled = int(20 * (1.0 - 0.5 ** (elapsed / 5.0)))
-            bar = "█" * filled + "·" * (20 - filled)
+            bar = "#" * filled + "." * (20 - filled)
             print(f"\r{text} {bar} {elapsed:.0f} s", end="", file=sys.stderr, flush=True)
         print(f"\r{text}: done in {time.monotonic() - started:.0f} s" + " " * 24, file=sys.stderr, flush=True)
 

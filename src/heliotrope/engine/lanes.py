@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode
 
-from heliotrope.engine.family import Family, Metric, MetricType
+from heliotrope.engine.cloning import Cloneable
+from heliotrope.engine.family import Family
 from heliotrope.engine.kernels import LANE, SETTINGS, Autoreset, Engine, Operation, build_loop, make_table
-from heliotrope.engine.rewards import RewardMode, Scalarizer
+from heliotrope.engine.metrics import row_lengths
+from heliotrope.engine.rewards import Scalarizer
 from heliotrope.engine.seeding import STREAM_WORDS, stream_state
-from heliotrope.engine.snapshot import Snapshot
-from heliotrope.engine.spaces import ObservationLayout
+from heliotrope.engine.snapshot import Snapshot, normalise
+from heliotrope.engine.spaces import ObservationLayout, take_observation
 
 AUTORESET = {
     AutoresetMode.DISABLED: Autoreset.DISABLED,
@@ -28,7 +30,11 @@ _ENGINE_STATE = ("lane", "random", "returns")
 """The engine's arrays that belong to a snapshot, beside the family's worlds."""
 
 
-class Lanes:
+class EpisodeEndedError(RuntimeError):
+    """A step was asked of an episode that has ended or never begun."""
+
+
+class Lanes(Cloneable):
     """n worlds of one family.
 
     Args:
@@ -38,6 +44,10 @@ class Lanes:
         metrics: measure after every step (otherwise only when asked).
         levels: the level numbers that episodes are drawn from, or None.
         threads: how many threads share the lanes of one call.
+        max_steps: truncate episodes after at most so many steps; None or more than the family's: after the family's.
+
+    Raises:
+        TypeError: the family's action space is neither `Discrete` from 0 nor a flat `Box` from -1 to 1.
     """
 
     def __init__(
@@ -49,15 +59,17 @@ class Lanes:
         metrics: bool = True,
         levels: range | None = None,
         threads: int = 1,
+        max_steps: int | None = None,
     ) -> None:
         self.family = family
         self.count = count
         self.levels = levels
+        self.threads = threads
+        self.configuration = normalise(family.describe())
         layout = family.layout
         finals = count if autoreset is AutoresetMode.SAME_STEP else 0
         dimensions = len(family.reward_dimensions)
-        integers = sum(m.length for m in family.metrics if m.type is not MetricType.REAL)
-        reals = sum(m.length for m in family.metrics if m.type is MetricType.REAL)
+        integers, reals = row_lengths(family.metrics)
         self.worlds = family.allocate(count)
         self.engine = Engine(
             settings=np.zeros(1, SETTINGS),
@@ -70,9 +82,9 @@ class Lanes:
             reward=np.zeros((count, dimensions), np.float64),
             score=np.zeros(count, np.float64),
             returns=np.zeros((count, dimensions), np.float64),
-            final_returns=np.zeros((count, dimensions), np.float64),
-            terminated=np.zeros(count, np.uint8),
-            truncated=np.zeros(count, np.uint8),
+            final_returns=np.zeros((finals, dimensions), np.float64),
+            terminated=np.zeros(count, np.bool_),
+            truncated=np.zeros(count, np.bool_),
             cells=np.zeros((count, layout.cells_size), np.uint8),
             values=np.zeros((count, layout.values_size), np.float32),
             final_cells=np.zeros((finals, layout.cells_size), np.uint8),
@@ -81,10 +93,12 @@ class Lanes:
             reals=np.zeros((count, reals), np.float64),
             final_integers=np.zeros((finals, integers), np.int64),
             final_reals=np.zeros((finals, reals), np.float64),
+            final_level=np.zeros(finals, np.int64),
         )
         settings = self.engine.settings
         settings["autoreset"] = AUTORESET[autoreset]
-        settings["max_steps"] = family.max_steps
+        settings["max_steps"] = family.max_steps if max_steps is None else min(max_steps, family.max_steps)
+        settings["choices"] = _count_choices(family)
         settings["observation"] = family.observation
         settings["metrics"] = metrics
         if levels is not None:
@@ -97,28 +111,37 @@ class Lanes:
         self.engine.lane["episode"] = -1
         self.engine.lane["level"] = -1
         self.engine.lane["wanted_level"] = -1
-        self._loop = build_loop(family.rules, self.engine, self.worlds)
+        self.loop = build_loop(family.rules, self.engine, self.worlds)
+        self._bounds = [round(part * count / threads) for part in range(threads + 1)]
+        self._settle()
+
+    def _settle(self) -> None:
+        """What depends on where the arrays lie in memory, and the threads."""
+        layout = self.family.layout
         self.table = make_table(self.engine, self.worlds)
+        self.address = self.table.ctypes.data
         self.observation = layout.shape(self.engine.cells, self.engine.values)
         self.final_observation = layout.shape(self.engine.final_cells, self.engine.final_values)
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
-        self._bounds = [round(part * count / threads) for part in range(threads + 1)]
+        # The calling thread does the last part itself.
+        self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
 
-    def run(self, operation: Operation) -> None:
-        """Do one operation to all lanes."""
-        code = operation.value  # a plain int: Numba takes microseconds to recognise an enum
+    def run(self, operation: Operation) -> int:
+        """Do one operation to all lanes; returns what it counts (see `Operation`)."""
+        code = operation.value  # a plain int: the loop knows no enums
         if self._pool is None:
-            self._loop(self.table, code, 0, self.count)
-            return
-        parts = zip(self._bounds, self._bounds[1:])
-        futures = [self._pool.submit(self._loop, self.table, code, start, stop) for start, stop in parts]
-        for future in futures:
-            future.result()
+            return self.loop(self.address, code, 0, self.count)
+        if operation is Operation.STEP and (refused := self.loop(self.address, Operation.CHECK.value, 0, self.count)):
+            # Asked of all lanes first: no thread may step its part if another part is refused.
+            return refused
+        *parts, last = zip(self._bounds, self._bounds[1:])
+        futures = [self._pool.submit(self.loop, self.address, code, start, stop) for start, stop in parts]
+        return self.loop(self.address, code, *last) + sum(future.result() for future in futures)
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads; the lanes go on with one."""
         if self._pool is not None:
             self._pool.shutdown()
+            self._pool = None
 
     def seed(self, lane: int, seed: int) -> None:
         """Give a lane the stream of `seed`; its episodes count from 0 again."""
@@ -126,7 +149,7 @@ class Lanes:
         self.engine.lane["episode"][lane] = -1
 
     def select(self, lanes: Sequence[int] | np.ndarray | slice) -> None:
-        """Choose the lanes that the next RESET or REDRAW touches."""
+        """Choose the lanes that the next RESET, REDRAW or MEASURE touches."""
         self.engine.selected[:] = 0
         self.engine.selected[lanes] = 1
 
@@ -136,50 +159,64 @@ class Lanes:
 
     # --- actions -------------------------------------------------------------------------------------------------
 
-    def check_actions(self, actions: Any) -> np.ndarray:
-        """Actions of all lanes as an array: int64 (n,) or float64 (n, a).
+    def step(self, actions: Any) -> int:
+        """Advance all lanes; returns how many episodes began (autoreset).
+
+        Args:
+            actions: integers (n,) or numbers (n, a).
 
         Raises:
-            TypeError: not numbers of the right kind.
-            ValueError: a wrong shape, or values outside the action space; the first such lane is named.
+            EpisodeEndedError: a lane was never reset, or has ended and there is no autoreset.
+            TypeError, ValueError: actions outside the action space. Nothing has changed then.
         """
-        space = self.family.action_space
         array = np.asarray(actions)
-        if isinstance(space, Discrete):
+        engine = self.engine
+        # The loop looks at the values; here only what would get lost on the way into its arrays.
+        if self.family.actions:
+            if array.dtype.kind not in "iuf":
+                raise TypeError(f"actions must be numbers in [-1, 1], got dtype {array.dtype}")
+            if array.shape != engine.control.shape:
+                raise ValueError(f"actions must have shape {engine.control.shape}, got {array.shape}")
+            engine.control[...] = array
+        else:
             if array.dtype.kind not in "iu":
-                raise TypeError(f"actions must be integers in {_choices(space)}, got dtype {array.dtype}")
-            if array.shape != (self.count,):
-                raise ValueError(f"actions must have shape ({self.count},), got {array.shape}")
-            if self.count and (array.min() < 0 or array.max() >= space.n):
-                lane = int(np.argmax((array < 0) | (array >= space.n)))
-                raise ValueError(f"action {array[lane]} of lane {lane} is outside {_choices(space)}")
-            return array
-        if array.dtype.kind not in "iuf":
-            raise TypeError(f"actions must be numbers in [-1, 1], got dtype {array.dtype}")
-        if array.shape != self.engine.control.shape:
-            raise ValueError(f"actions must have shape {self.engine.control.shape}, got {array.shape}")
-        inside = (array >= -1.0) & (array <= 1.0)
-        if not inside.all():
-            lane = int(np.argmin(inside.all(axis=1)))
-            raise ValueError(f"action {array[lane]} of lane {lane} is outside [-1, 1]")
-        return array
+                raise TypeError(f"actions must be integers in {self._choices}, got dtype {array.dtype}")
+            if array.shape != engine.choice.shape:
+                raise ValueError(f"actions must have shape {engine.choice.shape}, got {array.shape}")
+            engine.choice[...] = array
+        begun = self.run(Operation.STEP)
+        if begun < 0:
+            self._refuse(array, -1 - begun)
+        return begun
 
-    def check_action(self, action: Any) -> Any:
-        """The action of a single environment: an int, or float64 (a,).
+    def _refuse(self, actions: np.ndarray, lane: int) -> None:
+        """Say why `lane`, the first that was refused, cannot step."""
+        record = self.engine.lane
+        is_disabled = self.engine.settings["autoreset"][0] == Autoreset.DISABLED
+        if record["ended"][lane] and (is_disabled or record["episode"][lane] < 0):
+            stuck = (record["ended"] != 0) & (is_disabled | (record["episode"] < 0))
+            raise EpisodeEndedError(
+                f"the episodes of lanes {np.flatnonzero(stuck)[:10].tolist()} have ended or never begun: reset them "
+                'first (options={"reset_mask": …} resets only some)'
+            )
+        allowed = "[-1, 1]" if self.family.actions else self._choices
+        raise ValueError(f"action {actions[lane]} of lane {lane} is outside {allowed}")
+
+    def check_action(self, action: Any) -> None:
+        """Say what is wrong with the action of a single environment, if anything is.
 
         Raises:
-            TypeError, ValueError: as `check_actions`.
+            TypeError, ValueError: the action is outside the action space.
         """
         space = self.family.action_space
         if isinstance(space, Discrete):
             try:
                 choice = operator.index(action)
             except TypeError:
-                raise TypeError(f"action must be an integer in {_choices(space)}, got {action!r}") from None
+                raise TypeError(f"action must be an integer in {self._choices}, got {action!r}") from None
             if not 0 <= choice < space.n:
-                raise ValueError(f"action must be an integer in {_choices(space)}, got {action!r}")
-            return choice
-        assert isinstance(space, Box)
+                raise ValueError(f"action must be an integer in {self._choices}, got {action!r}")
+            return
         array = np.asarray(action)
         if array.dtype.kind not in "iuf":
             raise TypeError(f"action must hold numbers in [-1, 1], got {action!r}")
@@ -187,45 +224,30 @@ class Lanes:
             raise ValueError(f"action must have shape {space.shape}, got {array.shape}")
         if not ((array >= -1.0) & (array <= 1.0)).all():
             raise ValueError(f"action must lie in [-1, 1], got {action!r}")
-        return array
 
-    def act(self, actions: Any) -> None:
-        """Hand checked actions to the next STEP."""
-        if self.family.actions:
-            self.engine.control[...] = actions
-        else:
-            self.engine.choice[...] = actions
+    @property
+    def _choices(self) -> str:
+        return f"0..{self.engine.settings['choices'][0] - 1}"
 
-    # --- rewards and metrics -------------------------------------------------------------------------------------
+    # --- rewards -------------------------------------------------------------------------------------------------
 
-    def scalars(self, scalarizer: Scalarizer) -> np.ndarray:
-        """The scalar reward of the last step for every lane: float64 (n,), a new array."""
+    def scalars(self, scalarizer: Scalarizer, before: np.ndarray) -> np.ndarray:
+        """The scalar reward of the last step for every lane: float64 (n,), a new array.
+
+        Args:
+            scalarizer: how; not the default one, whose scalars are in `engine.score`.
+            before: `engine.returns` as they were before the step.
+        """
         engine = self.engine
-        if scalarizer.is_default:
-            return engine.score.copy()
+        autoreset = engine.settings["autoreset"][0]
         after = engine.returns
-        if engine.settings["autoreset"][0] == Autoreset.SAME_STEP:
-            ended = (engine.terminated | engine.truncated).astype(bool)
-            after = np.where(ended[:, None], engine.final_returns, after)
-        return scalarizer(engine.reward, after - engine.reward, after)
-
-    def rewards(self, mode: RewardMode, scalarizer: Scalarizer) -> np.ndarray:
-        """What `step` returns as rewards: float64 (n,) or (n, d), a new array."""
-        return self.engine.reward.copy() if mode is RewardMode.VECTOR else self.scalars(scalarizer)
-
-    def metrics(self, integers: np.ndarray, reals: np.ndarray) -> dict[str, Any]:
-        """The metrics of all lanes as copies of columns of the rows `integers` and `reals`."""
-        entries: dict[str, Any] = {}
-        next_integer = next_real = 0
-        for metric in self.family.metrics:
-            if metric.type is MetricType.REAL:
-                columns = reals[:, next_real : next_real + metric.length]
-                next_real += metric.length
-            else:
-                columns = integers[:, next_integer : next_integer + metric.length]
-                next_integer += metric.length
-            entries[metric.name] = _report(metric, columns)
-        return entries
+        if autoreset == Autoreset.SAME_STEP:
+            after = np.where((engine.terminated | engine.truncated)[:, None], engine.final_returns, after)
+        scalars = scalarizer(engine.reward, before, after)
+        if autoreset == Autoreset.NEXT_STEP:
+            # A call that only begins an episode pays nothing, whatever a utility makes of nothing.
+            scalars[engine.lane["elapsed"] == 0] = 0.0
+        return scalars
 
     # --- snapshots -----------------------------------------------------------------------------------------------
 
@@ -242,7 +264,7 @@ class Lanes:
         return Snapshot(
             family=self.family.name,
             version=self.family.version,
-            configuration=self.family.describe(),
+            configuration=self.configuration,
             arrays={name: array[index] for name, array in self._state_arrays().items()},
         )
 
@@ -250,39 +272,81 @@ class Lanes:
         """Continue from a snapshot: its i-th lane goes to `lanes[i]`.
 
         Raises:
+            TypeError: not a snapshot.
             ValueError: another family, rules version, configuration or number of lanes. Nothing has changed then.
         """
-        snapshot.check(self.family.name, self.family.version, self.family.describe(), len(lanes))
+        if not isinstance(snapshot, Snapshot):
+            raise TypeError(f"expected a Snapshot (Snapshot.from_bytes reads one), got {type(snapshot).__name__}")
+        snapshot.check(self.family.name, self.family.version, self.configuration, len(lanes))
         arrays = self._state_arrays()
         snapshot.check_arrays(arrays)
+        self._check_values(snapshot.arrays)
+        engine = self.engine
         index = np.asarray(lanes, dtype=np.int64)
         for name, array in arrays.items():
             array[index] = snapshot.arrays[name]
-        begun = index[self.has_begun()[index]]
-        self.select(begun)
+        for outcome in (engine.reward, engine.score, engine.terminated, engine.truncated):
+            outcome[index] = 0
+        begun = self.has_begun()[index]
+        for buffer in (engine.cells, engine.values, engine.integers, engine.reals):
+            buffer[index[~begun]] = 0
+        self.select(index[begun])
         self.run(Operation.REDRAW)
+        if engine.settings["metrics"][0]:
+            self.run(Operation.MEASURE)
+
+    def _check_values(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Refuse numbers that no episode leads to: the compiled rules index arrays with them."""
+        lane = arrays["engine.lane"]
+        wanted, level = lane["wanted_level"], lane["level"]
+        if (lane["elapsed"] < 0).any() or (lane["episode"] < -1).any() or (level < -1).any() or (wanted != -1).any():
+            raise ValueError("not a snapshot, or a damaged one: its clocks and levels are out of range")
+        prefix = "worlds."
+        self.family.check_state(
+            {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        )
+
+    def clone(self) -> Self:
+        """Independent lanes in the same state: worlds, streams, clocks, buffers."""
+        twin = self._twin()
+        twin.worlds = self.family.allocate(self.count)
+        for name, mine, theirs in zip(self.worlds._fields, twin.worlds, self.worlds, strict=True):
+            if name not in self.family.shared:
+                mine[...] = theirs
+        twin.engine = Engine(*(array.copy() for array in self.engine))
+        twin._settle()
+        return twin
+
+    # --- pictures ------------------------------------------------------------------------------------------------
+
+    def render(self, lane: int, mode: str) -> Any:
+        """The picture or text of one lane in a render mode other than "human"."""
+        return self.family.render(self.worlds, lane, mode, lambda kind, layout: self.redraw(lane, kind, layout))
 
     def redraw(self, lane: int, kind: int, layout: ObservationLayout) -> Any:
         """The whole observation of one lane, of another kind than the environment's own: a new array."""
-        settings = self.engine.settings.copy()
-        settings["observation"] = kind
-        cells = np.zeros((self.count, layout.cells_size), np.uint8)
-        values = np.zeros((self.count, layout.values_size), np.float32)
-        selected = np.zeros(self.count, np.uint8)
-        selected[lane] = 1
-        engine = self.engine._replace(settings=settings, cells=cells, values=values, selected=selected)
-        self._loop(make_table(engine, self.worlds), Operation.REDRAW.value, lane, lane + 1)
-        shaped = layout.shape(cells[lane : lane + 1], values[lane : lane + 1])
-        return {key: part[0] for key, part in shaped.items()} if isinstance(shaped, dict) else shaped[0]
+        row = slice(lane, lane + 1)
+        engine = Engine(*(array[row] for array in self.engine))
+        engine = engine._replace(
+            settings=self.engine.settings.copy(),
+            selected=np.ones(1, np.uint8),
+            cells=np.zeros((1, layout.cells_size), np.uint8),
+            values=np.zeros((1, layout.values_size), np.float32),
+        )
+        engine.settings["observation"] = kind
+        worlds = self.worlds._replace(
+            **{name: array[row] for name, array in self.worlds._asdict().items() if name not in self.family.shared}
+        )
+        self.loop(make_table(engine, worlds).ctypes.data, Operation.REDRAW.value, 0, 1)
+        shaped = layout.shape(engine.cells, engine.values)
+        return take_observation(shaped, 0)
 
 
-def _choices(space: Discrete) -> str:
-    return f"0..{int(space.n) - 1}"
-
-
-def _report(metric: Metric, columns: np.ndarray) -> Any:
-    if metric.type is MetricType.FLAG:
-        columns = columns.astype(bool)
-    if metric.labels is not None:
-        return {label: columns[:, index].copy() for index, label in enumerate(metric.labels)}
-    return columns[:, 0].copy() if metric.size is None else columns.copy()
+def _count_choices(family: Family) -> int:
+    """How many discrete actions there are; 0 if actions are continuous."""
+    space = family.action_space
+    if isinstance(space, Discrete) and space.start == 0:
+        return int(space.n)
+    if isinstance(space, Box) and len(space.shape) == 1 and (space.low == -1.0).all() and (space.high == 1.0).all():
+        return 0
+    raise TypeError(f"the action space of a family must be Discrete(n) or Box(-1, 1, (a,)), got {space}")

@@ -73,7 +73,8 @@ class Scalarizer:
         weights: `(d,)` float64 or None; the scalar is the weighted sum.
         utility: a function `(n, d) → (n,)` or None.
         per_step: apply the utility to each step's vector. By default it is applied to the vector accumulated over the
-            episode, and the step is paid the increase: the return is then the utility of the episode.
+            episode, and the step is paid the increase: the return is then the utility of the whole episode, less that
+            of nothing.
     """
 
     weights: np.ndarray | None = None
@@ -100,15 +101,29 @@ class Scalarizer:
             ValueError: the utility returned another shape.
         """
         if self.weights is not None:
-            return np.matmul(reward, self.weights)  # type: ignore[no-any-return]
-        assert self.utility is not None
+            # Not a matrix product: its rounding depends on the number of lanes.
+            total: np.ndarray = reward[:, 0] * self.weights[0]
+            for dimension in range(1, len(self.weights)):
+                total += reward[:, dimension] * self.weights[dimension]
+            return total
         if self.per_step:
             return self._apply(reward)
-        return self._apply(after) - self._apply(before)
+        increase: np.ndarray = self._apply(after) - self._apply(before)
+        return increase
+
+    def weigh(self, rewards: Sequence[float]) -> float:
+        """The weighted sum of one reward vector, to the bit as `__call__` computes it, but sooner."""
+        assert self.weights is not None
+        weights = self.weights.tolist()
+        total: float = rewards[0] * weights[0]
+        for reward, weight in zip(rewards[1:], weights[1:]):
+            total += reward * weight
+        return total
 
     def _apply(self, vectors: np.ndarray) -> np.ndarray:
         assert self.utility is not None
-        values = np.asarray(self.utility(vectors.copy()), dtype=np.float64)
+        # A copy in both directions: the utility may write into its argument, or return it, or return a constant.
+        values = np.array(self.utility(vectors.copy()), dtype=np.float64)
         if values.shape != vectors.shape[:1]:
             raise ValueError(
                 f"utility must map reward vectors of shape {vectors.shape} to shape {vectors.shape[:1]}, "
@@ -126,7 +141,8 @@ def make_scalarizer(
     """Check the arguments `weights`, `utility` and `per_step` of an environment.
 
     Raises:
-        ValueError: both were given, or weights of a wrong length, unknown names, or not finite.
+        ValueError: both were given, or weights of a wrong length, unknown names, or not finite, or the utility does not
+            work on reward vectors.
         TypeError: the utility is not callable, or the weights are not numbers.
     """
     names = [dimension.name for dimension in dimensions]
@@ -137,7 +153,10 @@ def make_scalarizer(
     if utility is not None and not callable(utility):
         raise TypeError(f"utility must be a function of reward vectors (n, {len(names)}), got {utility!r}")
     if weights is None:
-        return Scalarizer(utility=utility, per_step=bool(per_step))
+        scalarizer = Scalarizer(utility=utility, per_step=bool(per_step))
+        if utility is not None:
+            _try_utility(scalarizer, len(names))
+        return scalarizer
     if isinstance(weights, Mapping):
         unknown = [name for name in weights if name not in names]
         if unknown:
@@ -155,6 +174,19 @@ def make_scalarizer(
         raise ValueError(f"weights must be finite, got {weights!r}")
     array.setflags(write=False)
     return Scalarizer(weights=array)
+
+
+def _try_utility(scalarizer: Scalarizer, dimensions: int) -> None:
+    """Apply a utility to one and to two vectors of nothing, so that a wrong one shows before the first step."""
+    for count in (1, 2):
+        vectors = np.zeros((count, dimensions))
+        try:
+            with np.errstate(all="ignore"):
+                scalarizer(vectors, vectors, vectors)
+        except Exception as error:
+            raise ValueError(
+                f"utility must map reward vectors (n, {dimensions}) to (n,), on shape {vectors.shape}: {error}"
+            ) from error
 
 
 def parse_reward_mode(reward: str | RewardMode) -> RewardMode:

@@ -7,7 +7,6 @@ A lane's stream is a xoshiro256++ generator (Blackman and Vigna, "Scrambled line
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,9 @@ STREAM_WORDS = 4
 
 LEVEL_SETS: dict[str, range] = {"train": range(100_000), "test": range(100_000, 110_000)}
 """The named, disjoint sets of levels: `"train"` and `"test"`."""
+
+LEVEL_HIGHEST = 2**62 - 1
+"""The highest level number."""
 
 _SCALE_53 = 1.0 / (1 << 53)
 
@@ -44,6 +46,8 @@ def check_seed(seed: Any) -> int:
         ValueError: it is negative.
     """
     try:
+        if isinstance(seed, bool):
+            raise TypeError
         value = operator.index(seed)
     except TypeError:
         raise TypeError(f"seed must be a non-negative integer or None, got {seed!r}") from None
@@ -52,11 +56,11 @@ def check_seed(seed: Any) -> int:
     return value
 
 
-def resolve_levels(levels: str | range | Iterable[int] | None) -> range | None:
+def resolve_levels(levels: str | range | None) -> range | None:
     """The level numbers that episodes are drawn from, or None if every episode is a new world.
 
     Raises:
-        ValueError: an unknown name, an empty range, or negative level numbers.
+        ValueError: an unknown name, an empty range, one of more than 2**31 levels, or negative level numbers.
         TypeError: neither None, a name, nor a range.
     """
     if levels is None:
@@ -67,11 +71,28 @@ def resolve_levels(levels: str | range | Iterable[int] | None) -> range | None:
         return LEVEL_SETS[levels]
     if not isinstance(levels, range):
         raise TypeError(f"levels must be None, {', '.join(map(repr, LEVEL_SETS))} or a range, got {levels!r}")
-    if len(levels) == 0 or min(levels[0], levels[-1]) < 0:
+    if not levels or min(levels[0], levels[-1]) < 0:
         raise ValueError(f"levels must hold at least one level number, none of them negative, got {levels!r}")
-    if max(levels[0], levels[-1]) >= 2**62:
+    if max(levels[0], levels[-1]) > LEVEL_HIGHEST:
         raise ValueError(f"levels must lie below 2**62, got {levels!r}")
+    # `len` of a range cannot count beyond a machine word.
+    if (levels[-1] - levels[0]) // levels.step >= 2**31:
+        raise ValueError(f"levels must hold at most 2**31 level numbers, got {levels!r}")
     return levels
+
+
+def check_level(level: Any) -> int:
+    """A level number.
+
+    Raises:
+        TypeError: not an integer.
+        ValueError: negative, or 2**62 and more.
+    """
+    if isinstance(level, bool) or not isinstance(level, int | np.integer):
+        raise TypeError(f"level must be an integer, got {level!r}")
+    if not 0 <= level <= LEVEL_HIGHEST:
+        raise ValueError(f"level must lie in 0..2**62 - 1, got {level}")
+    return int(level)
 
 
 @rule

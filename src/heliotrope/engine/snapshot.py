@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +15,21 @@ FORMAT = 1
 _HEADER = "header"
 
 
+def normalise(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration as it comes back from JSON: lists for tuples, strings for keys."""
+    return json.loads(json.dumps(configuration))  # type: ignore[no-any-return]
+
+
 @dataclass(frozen=True)
 class Snapshot:
-    """The state of one or more lanes.
+    """The state of one or more lanes: worlds, streams, clocks.
+
+    How an environment looks at them (rewards, levels to draw from, render mode) is not in it.
 
     Attributes:
         family: name of the family.
         version: version of its rules.
-        configuration: the family's whole configuration.
+        configuration: the family's whole configuration, as it comes back from JSON.
         arrays: state arrays by name; the leading axis is the lane.
     """
 
@@ -36,14 +43,28 @@ class Snapshot:
         return len(next(iter(self.arrays.values())))
 
     def lane(self, index: int) -> Snapshot:
-        """A snapshot of one lane of this one."""
-        rows = {name: array[index : index + 1] for name, array in self.arrays.items()}
-        return Snapshot(self.family, self.version, self.configuration, rows)
+        """A snapshot of one lane of this one.
+
+        Raises:
+            IndexError: there is no such lane.
+        """
+        index = operator.index(index)
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"the snapshot holds lanes 0..{len(self) - 1}, got {index}")
+        return self._with_rows({name: array[[index]] for name, array in self.arrays.items()})
 
     def repeat(self, count: int) -> Snapshot:
-        """Every lane `count` times, one after another."""
-        rows = {name: np.repeat(array, count, axis=0) for name, array in self.arrays.items()}
-        return Snapshot(self.family, self.version, self.configuration, rows)
+        """Every lane `count` times, one after another.
+
+        Raises:
+            ValueError: `count` is below 1.
+        """
+        if count < 1:
+            raise ValueError(f"count must be at least 1, got {count}")
+        return self._with_rows({name: np.repeat(array, count, axis=0) for name, array in self.arrays.items()})
+
+    def _with_rows(self, arrays: dict[str, np.ndarray]) -> Snapshot:
+        return Snapshot(self.family, self.version, self.configuration, arrays)
 
     def check(self, family: str, version: int, configuration: Mapping[str, Any], lanes: int) -> None:
         """Refuse to continue in an environment that would go on differently.
@@ -56,12 +77,14 @@ class Snapshot:
         if self.version != version:
             raise ValueError(f"the snapshot is of rules version {self.version}, this environment has {version}")
         if self.configuration != configuration:
-            names = sorted(set(self.configuration) | set(configuration))
-            missing = object()
-            differing = [
-                name for name in names if self.configuration.get(name, missing) != configuration.get(name, missing)
-            ]
-            raise ValueError(f"the snapshot's configuration differs from this environment's in {differing}")
+            # As text, in which NaN equals itself.
+            mine, theirs = (
+                {name: json.dumps(value, sort_keys=True) for name, value in each.items()}
+                for each in (self.configuration, configuration)
+            )
+            differing = sorted(name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name))
+            if differing:
+                raise ValueError(f"the snapshot's configuration differs from this environment's in {differing}")
         if len(self) != lanes:
             raise ValueError(f"the snapshot holds {len(self)} lanes, it cannot go to {lanes}")
 
@@ -75,10 +98,10 @@ class Snapshot:
             raise ValueError(f"the snapshot holds the arrays {sorted(self.arrays)}, expected {sorted(arrays)}")
         for name, array in arrays.items():
             mine = self.arrays[name]
-            if mine.dtype != array.dtype or mine.shape[1:] != array.shape[1:] or len(mine) != len(self):
+            if mine.dtype != array.dtype or mine.shape != (len(self), *array.shape[1:]):
                 raise ValueError(
-                    f"array {name!r} of the snapshot is {mine.dtype}{mine.shape}, expected {array.dtype} with rows of "
-                    f"{array.shape[1:]}"
+                    f"array {name!r} of the snapshot is {mine.dtype}{mine.shape}, expected {array.dtype} with "
+                    f"{len(self)} rows of {array.shape[1:]}"
                 )
 
     def to_bytes(self) -> bytes:
@@ -99,18 +122,22 @@ class Snapshot:
         """Read what `to_bytes` wrote; nothing in it is ever executed.
 
         Raises:
+            TypeError: not bytes.
             ValueError: the bytes are damaged or of an unknown format.
         """
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise TypeError(f"a snapshot is read from bytes, got {type(data).__name__}")
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
+                arrays = {name: np.asarray(archive[name]) for name in archive.files}
             header = json.loads(arrays.pop(_HEADER).tobytes())
             known = header["format"] == FORMAT
             snapshot = cls(str(header["family"]), int(header["version"]), dict(header["configuration"]), arrays)
-        except (KeyError, TypeError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        except Exception as error:
+            # Damaged bytes make NumPy, zipfile, zlib and json raise a dozen types; all of them mean the same here.
             raise ValueError(f"not a snapshot, or a damaged one: {error}") from None
         if not known:
             raise ValueError(f"the snapshot has format {header['format']}, this version reads {FORMAT}")
-        if not arrays:
-            raise ValueError("not a snapshot, or a damaged one: it holds no arrays")
+        if not arrays or any(array.ndim == 0 for array in arrays.values()):
+            raise ValueError("not a snapshot, or a damaged one: it holds no arrays with lanes")
         return snapshot

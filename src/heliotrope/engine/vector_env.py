@@ -2,41 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import copy as copying
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from heliotrope.engine.env import EpisodeEndedError, check_level
+from heliotrope.engine.cloning import Cloneable
+from heliotrope.engine.env import Env, check_options, check_positive, check_render_mode
 from heliotrope.engine.family import Family
 from heliotrope.engine.kernels import Operation
-from heliotrope.engine.lanes import Lanes
-from heliotrope.engine.rewards import RewardDimension, Utility, make_scalarizer, parse_reward_mode, reward_space
-from heliotrope.engine.seeding import check_seed, resolve_levels, spawn_seeds
+from heliotrope.engine.lanes import EpisodeEndedError, Lanes
+from heliotrope.engine.metrics import MetricColumns
+from heliotrope.engine.rewards import (
+    RewardDimension,
+    RewardMode,
+    Utility,
+    make_scalarizer,
+    parse_reward_mode,
+    reward_space,
+)
+from heliotrope.engine.seeding import check_level, check_seed, resolve_levels, spawn_seeds
 from heliotrope.engine.snapshot import Snapshot
-from heliotrope.engine.spaces import copy_observation
+from heliotrope.engine.spaces import copy_observation, take_observation
 
 
-class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
+class VectorEnv(Cloneable, gymnasium.vector.VectorEnv[Any, Any, Any]):
     """n independent worlds, stepped by one compiled loop.
 
     Lane `i` equals the single environment with that lane's seed, bit for bit. `reset(seed=s)` spawns the lanes' seeds
     from `s` (`lane_seeds` tells them); `reset(seed=[s0, s1, …])` gives lane `i` the seed `si`.
 
-    `info["reward"]` maps every reward dimension to an array `(n,)`. With same-step autoreset, lanes that ended report
-    `final_obs` (batched like an observation) and `final_info`, with the masks `_final_obs` and `_final_info`.
+    `info["reward"]` maps every reward dimension to an array `(n,)`, of the same step as the returned rewards. With
+    same-step autoreset it also reports, in Gymnasium's form, the end of the episodes that ended: `final_obs` (an object
+    array of their last observations) and `final_info`, with the masks `_final_obs` and `_final_info`. All other entries
+    describe the new episode, like the observation. Where levels are used, `level` has the mask `_level`.
 
     Args:
         family: the configured kind of world.
         num_envs: number of lanes, n.
         autoreset_mode: Gymnasium's `AutoresetMode`, or its value ("NextStep", "SameStep", "Disabled").
-        copy: return copies. With False, observations are the live buffer, overwritten by the next call.
+        copy: return copies. With False, observations, rewards, flags and the arrays of `info` (except the end of
+            episodes) are the live buffers, overwritten by the next call.
         metrics: report the family's metrics in `info`, as arrays. Off by default: it can cost more than the step.
         threads: how many threads share the lanes; more than 1 only pays with idle cores and many lanes.
-        render_mode, reward, weights, utility, per_step, levels: as for `Env`.
+        render_mode, reward, weights, utility, per_step, levels, max_episode_steps: as for `Env`.
 
     Raises:
         TypeError, ValueError: an argument is not one of those allowed.
@@ -56,22 +70,21 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         weights: Mapping[str, float] | Sequence[float] | None = None,
         utility: Utility | None = None,
         per_step: bool = False,
-        levels: str | range | Iterable[int] | None = None,
+        levels: str | range | None = None,
+        max_episode_steps: int | None = None,
     ) -> None:
-        self.num_envs = _positive("num_envs", num_envs)
-        threads = _positive("threads", threads)
+        self.num_envs = check_positive("num_envs", num_envs)
+        threads = check_positive("threads", threads)
         try:
             self.autoreset_mode = AutoresetMode(autoreset_mode)
         except ValueError:
             allowed = [mode.value for mode in AutoresetMode]
             raise ValueError(f"autoreset_mode must be one of {allowed}, got {autoreset_mode!r}") from None
         modes = [mode for mode in family.render_modes if mode != "human"]
-        if render_mode is not None and render_mode not in modes:
-            raise ValueError(f"render_mode must be None or one of {modes}, got {render_mode!r}")
+        self.render_mode = check_render_mode(render_mode, modes)
         for name, flag in (("copy", copy), ("metrics", metrics)):
             if not isinstance(flag, bool | np.bool_):
                 raise TypeError(f"{name} must be True or False, got {flag!r}")
-        self.render_mode = render_mode
         self.metadata = {
             "render_modes": modes,
             "render_fps": family.render_fps,
@@ -89,6 +102,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             metrics=self.metrics,
             levels=resolve_levels(levels),
             threads=min(threads, self.num_envs),
+            max_steps=None if max_episode_steps is None else check_positive("max_episode_steps", max_episode_steps),
         )
         self.single_observation_space = family.layout.space
         self.single_action_space = family.action_space
@@ -96,6 +110,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.reward_space = reward_space(family.reward_dimensions)
         self.lane_seeds: list[int | None] = [None] * self.num_envs
+        self._uses_levels = levels is not None
+        self._reward_names = tuple(dimension.name for dimension in family.reward_dimensions)
+        self._columns = MetricColumns(family.metrics)
+        self._is_plain = self.reward_mode is RewardMode.SCALAR and self.scalarizer.is_default
 
     @property
     def reward_dimensions(self) -> tuple[RewardDimension, ...]:
@@ -105,7 +123,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(
         self,
         *,
-        seed: int | Sequence[int | None] | None = None,
+        seed: int | Sequence[int | None] | np.ndarray | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
         """Begin new episodes.
@@ -118,20 +136,21 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             TypeError, ValueError: bad seeds, unknown options, a bad mask or level. Nothing has changed then.
         """
         mask, levels = self._reset_options(options)
-        seeds = self._seeds(seed)
-        super().reset(seed=seed if isinstance(seed, int) else None)
+        common, seeds = self._seeds(seed)
+        super().reset(seed=common)
         lanes = self.lanes
-        if seeds is None and not lanes.has_begun()[mask].all():
+        unseeded = ~lanes.has_begun() & [item is None for item in seeds]
+        if unseeded[mask].any():
             fresh = spawn_seeds(int(self.np_random.integers(2**63)), self.num_envs)
-            seeds = [None if begun else new for begun, new in zip(lanes.has_begun(), fresh)]
-        if seeds is not None:
-            for lane in np.flatnonzero(mask):
-                if (lane_seed := seeds[lane]) is not None:
-                    lanes.seed(int(lane), lane_seed)
-                    self.lane_seeds[lane] = lane_seed
+            seeds = [new if missing else item for item, new, missing in zip(seeds, fresh, unseeded)]
+        for lane in np.flatnonzero(mask):
+            if (lane_seed := seeds[lane]) is not None:
+                lanes.seed(int(lane), lane_seed)
+                self.lane_seeds[lane] = lane_seed
         lanes.engine.lane["wanted_level"][mask] = levels[mask]
         lanes.select(mask)
         lanes.run(Operation.RESET)
+        self._note_levels()
         return self._observations(), self._info()
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -147,96 +166,118 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """
         lanes = self.lanes
         engine = lanes.engine
-        checked = lanes.check_actions(actions)
-        if self.autoreset_mode is AutoresetMode.DISABLED:
-            self._refuse(engine.lane["ended"] != 0)
-        elif engine.lane["episode"].min() < 0:
-            self._refuse(~lanes.has_begun())
-        lanes.act(checked)
-        lanes.run(Operation.STEP)
-        return (
-            self._observations(),
-            lanes.rewards(self.reward_mode, self.scalarizer),
-            engine.terminated.astype(np.bool_),
-            engine.truncated.astype(np.bool_),
-            self._info(stepped=True),
-        )
-
-    def _refuse(self, ended: np.ndarray) -> None:
-        if ended.any():
-            lanes = np.flatnonzero(ended)[:10].tolist()
-            raise EpisodeEndedError(
-                f"the episodes of lanes {lanes} have ended or never begun: reset them first "
-                '(options={"reset_mask": …} resets only some)'
-            )
+        before = engine.returns if self.scalarizer.utility is None else engine.returns.copy()
+        begun = lanes.step(actions)
+        if self._is_plain:
+            rewards = self._own(engine.score)
+        elif self.reward_mode is RewardMode.VECTOR:
+            rewards = self._own(engine.reward)
+        else:
+            rewards = lanes.scalars(self.scalarizer, before)
+        info = self._info()
+        if begun and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            self._add_final(info)
+        return self._observations(), rewards, self._own(engine.terminated), self._own(engine.truncated), info
 
     def observe(self) -> Any:
         """The current observations (copies): what the last `reset`, `step` or `set_state` left."""
         return copy_observation(self.lanes.observation)
 
+    def _own(self, array: np.ndarray) -> np.ndarray:
+        return array.copy() if self.copy else array
+
     def _observations(self) -> Any:
         return copy_observation(self.lanes.observation) if self.copy else self.lanes.observation
 
-    def _reward_info(self) -> dict[str, np.ndarray]:
-        columns = self.lanes.engine.reward.T.copy()
-        return {dimension.name: column for dimension, column in zip(self.family.reward_dimensions, columns)}
-
-    def _info(self, stepped: bool = False) -> dict[str, Any]:
+    def _info(self) -> dict[str, Any]:
+        """What the last step or reset paid, and the metrics and levels now."""
         engine = self.lanes.engine
-        info: dict[str, Any] = {"reward": self._reward_info()}
+        info: dict[str, Any] = {"reward": dict(zip(self._reward_names, self._own(engine.reward.T)))}
         if self.metrics:
-            info.update(self.lanes.metrics(engine.integers, engine.reals))
-        if self.lanes.levels is not None or engine.lane["level"].max() >= 0:
-            info["level"] = engine.lane["level"].copy()
-        if stepped and self.autoreset_mode is AutoresetMode.SAME_STEP:
-            ended = (engine.terminated | engine.truncated).astype(np.bool_)
-            if ended.any():
-                final_info: dict[str, Any] = {"reward": self._reward_info()}
-                if self.metrics:
-                    final_info.update(self.lanes.metrics(engine.final_integers, engine.final_reals))
-                info["final_obs"] = copy_observation(self.lanes.final_observation)
-                info["final_info"] = final_info
-                info["_final_obs"] = ended
-                info["_final_info"] = ended.copy()
+            info.update(self._columns.report(self._own(engine.integers), self._own(engine.reals)))
+        if self._uses_levels:
+            _add_level(info, self._own(engine.lane["level"]))
         return info
 
-    def get_state(self, lane: int | None = None) -> Snapshot:
-        """A snapshot of all lanes, or of one.
+    def _add_final(self, info: dict[str, Any]) -> None:
+        """Report the ends of the episodes that ended in the last step; elsewhere the entries are None or zero."""
+        engine = self.lanes.engine
+        ended = engine.terminated | engine.truncated
+        lanes = np.flatnonzero(ended)
+
+        def only_ended(rows: np.ndarray) -> np.ndarray:
+            kept = np.zeros_like(rows)
+            kept[lanes] = rows[lanes]
+            return kept
+
+        last = self.lanes.final_observation
+        last = {key: part[lanes] for key, part in last.items()} if isinstance(last, dict) else last[lanes]
+        observations = np.full(self.num_envs, None, dtype=object)
+        for index, lane in enumerate(lanes):
+            observations[lane] = take_observation(last, index)
+        final: dict[str, Any] = {"reward": dict(zip(self._reward_names, only_ended(engine.reward).T))}
+        if self.metrics:
+            final.update(self._columns.report(only_ended(engine.final_integers), only_ended(engine.final_reals)))
+        if self._uses_levels:
+            _add_level(final, np.where(ended, engine.final_level, -1))
+        info.update(final_obs=observations, _final_obs=ended, final_info=final, _final_info=ended.copy())
+
+    def _note_levels(self) -> None:
+        """Whether `info` reports levels: always if they are drawn, and while a lane has one."""
+        lanes = self.lanes
+        self._uses_levels = lanes.levels is not None or bool((lanes.engine.lane["level"] >= 0).any())
+
+    def get_state(self, lane: int | Sequence[int] | None = None) -> Snapshot:
+        """A snapshot of all lanes, of one, or of several.
 
         Raises:
             IndexError: there is no such lane.
         """
         return self.lanes.get_state(self._lanes(lane))
 
-    def set_state(self, snapshot: Snapshot, lane: int | None = None) -> None:
-        """Continue from a snapshot, in all lanes or in one.
+    def set_state(self, snapshot: Snapshot, lane: int | Sequence[int] | None = None) -> None:
+        """Continue from a snapshot, in all lanes, in one, or in several.
 
         Raises:
-            ValueError: it is of another family, rules version, configuration or number of lanes.
+            TypeError: not a snapshot.
+            ValueError: it is of another family, rules version, configuration or number of lanes, or damaged. Nothing
+                has changed then.
             IndexError: there is no such lane.
         """
-        self.lanes.set_state(snapshot, self._lanes(lane))
-        if self.metrics:
-            self.lanes.run(Operation.MEASURE)
+        lanes = self._lanes(lane)
+        self.lanes.set_state(snapshot, lanes)
+        for index in lanes:
+            self.lane_seeds[index] = None
+        self._note_levels()
 
-    def clone(self) -> VectorEnv:
+    def clone(self) -> Self:
         """An independent vector environment in the same state."""
-        copy = VectorEnv(
-            self.family,
-            self.num_envs,
-            autoreset_mode=self.autoreset_mode,
-            copy=self.copy,
-            metrics=self.metrics,
-            render_mode=self.render_mode,
-        )
-        copy.reward_mode = self.reward_mode
-        copy.scalarizer = self.scalarizer
-        copy.spec = self.spec
-        copy.lane_seeds = list(self.lane_seeds)
-        copy.lanes.levels = self.lanes.levels
-        copy.lanes.engine.settings[:] = self.lanes.engine.settings
-        copy.set_state(self.get_state())
-        return copy
+        twin = self._twin()
+        twin.lanes = self.lanes.clone()
+        for name in ("single_observation_space", "single_action_space", "observation_space", "action_space"):
+            setattr(twin, name, copying.deepcopy(getattr(self, name)))
+        twin.lane_seeds = list(self.lane_seeds)
+        twin._np_random = copying.deepcopy(self._np_random)
+        return twin
+
+    def clone_lane(self, lane: int) -> Env:
+        """A single environment in the state of one lane, with the same rewards and levels.
+
+        Raises:
+            IndexError: there is no such lane.
+        """
+        (lane,) = self._lanes(operator.index(lane))
+        settings = self.lanes.engine.settings[0]
+        single = Env(self.family, render_mode=self.render_mode, max_episode_steps=int(settings["max_steps"]))
+        single.reward_mode = self.reward_mode
+        single.scalarizer = self.scalarizer
+        single.lanes.levels = self.lanes.levels
+        for name in ("level_start", "level_step", "level_count"):
+            single.lanes.engine.settings[name] = settings[name]
+        single.action_space = copying.deepcopy(self.single_action_space)
+        single.set_state(self.get_state(lane))
+        single._look_up()
+        return single
 
     def render(self) -> tuple[Any, ...] | None:
         """One picture or text per lane.
@@ -247,45 +288,52 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self.render_mode is None:
             gymnasium.logger.warn("render() does nothing: the environment was made without render_mode")
             return None
-        self._refuse(~self.lanes.has_begun())
         return tuple(self.render_lane(lane) for lane in range(self.num_envs))
 
     def render_lane(self, lane: int) -> Any:
-        """The picture or text of one lane (in "rgb_array" when no render mode was given)."""
-        (lane,) = self._lanes(lane)
-        return self.family.render(
-            self.lanes.worlds,
-            lane,
-            self.render_mode or "rgb_array",
-            lambda kind, layout: self.lanes.redraw(lane, kind, layout),
-        )
+        """The picture or text of one lane (in "rgb_array" when no render mode was given).
+
+        Raises:
+            EpisodeEndedError: the lane was never reset.
+            IndexError: there is no such lane.
+        """
+        (lane,) = self._lanes(operator.index(lane))
+        if not self.lanes.has_begun()[lane]:
+            raise EpisodeEndedError(f"there is nothing to show of lane {lane} yet: call reset() before rendering")
+        return self.lanes.render(lane, self.render_mode or "rgb_array")
 
     def close_extras(self, **kwargs: Any) -> None:
         """End the threads."""
         self.lanes.close()
 
-    def _lanes(self, lane: int | None) -> Sequence[int]:
+    def _lanes(self, lane: int | Sequence[int] | None) -> list[int]:
+        """The lanes that an argument `lane` means, all distinct and in 0..n - 1."""
         if lane is None:
-            return range(self.num_envs)
-        if not -self.num_envs <= lane < self.num_envs:
-            raise IndexError(f"lane must lie in 0..{self.num_envs - 1}, got {lane}")
-        return [lane % self.num_envs]
+            return list(range(self.num_envs))
+        single = np.ndim(lane) == 0
+        wanted: list[int] = [operator.index(item) for item in ([lane] if single else lane)]  # type: ignore[union-attr, arg-type]
+        for item in wanted:
+            if not -self.num_envs <= item < self.num_envs:
+                raise IndexError(f"lane must lie in 0..{self.num_envs - 1}, got {item}")
+        lanes = [item % self.num_envs for item in wanted]
+        if len(set(lanes)) != len(lanes):
+            raise IndexError(f"lanes must be distinct, got {wanted}")
+        return lanes
 
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None] | None:
+    def _seeds(self, seed: Any) -> tuple[int | None, list[int | None]]:
+        """A checked `seed`: the common one, if there is one, and one per lane (None: its stream goes on)."""
         if seed is None:
-            return None
-        if isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str | bytes):
+            return None, [None] * self.num_envs
+        if isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str | bytes) and np.ndim(seed):
             if len(seed) != self.num_envs:
                 raise ValueError(f"seed must hold one seed per lane ({self.num_envs}), got {len(seed)}")
-            return [None if item is None else check_seed(item) for item in seed]
-        return list(spawn_seeds(check_seed(seed), self.num_envs))
+            return None, [None if item is None else check_seed(item) for item in seed]
+        common = check_seed(seed)
+        return common, list(spawn_seeds(common, self.num_envs))
 
     def _reset_options(self, options: dict[str, Any] | None) -> tuple[np.ndarray, np.ndarray]:
         """Checked options: the mask of lanes to reset (bool) and their levels (int64, -1: drawn)."""
-        options = options or {}
-        unknown = sorted(set(options) - {"reset_mask", "level"})
-        if unknown:
-            raise ValueError(f"options may hold 'reset_mask' and 'level', got {unknown}")
+        options = check_options(options, ("reset_mask", "level"))
         mask = options.get("reset_mask")
         if mask is None:
             mask = np.ones(self.num_envs, dtype=np.bool_)
@@ -300,16 +348,13 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             wanted = options["level"]
             if np.ndim(wanted) == 0:
                 levels[:] = check_level(wanted)
+            elif len(wanted) != self.num_envs:
+                raise ValueError(f"options['level'] must hold one level per lane ({self.num_envs}), got {len(wanted)}")
             else:
-                if len(wanted) != self.num_envs:
-                    raise ValueError(f"options['level'] must hold one level per lane, got {len(wanted)}")
                 levels[:] = [check_level(item) for item in wanted]
         return mask, levels
 
 
-def _positive(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be a positive integer, got {value!r}")
-    if value < 1:
-        raise ValueError(f"{name} must be a positive integer, got {value}")
-    return int(value)
+def _add_level(info: dict[str, Any], level: np.ndarray) -> None:
+    """Report levels with the mask of the lanes that have one."""
+    info.update(level=level, _level=level >= 0)
