@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -373,7 +374,7 @@ class GrowSpaceConfig:
             stages.append((first, _digit_classes("curriculum's digits", digits)))
         if not stages or stages[0][0] != 0:
             raise ValueError(f"curriculum must begin with a stage from episode 0, got {curriculum!r}")
-        if any(later <= earlier for (earlier, _), (later, _) in zip(stages, stages[1:])):
+        if any(later <= earlier for (earlier, _), (later, _) in itertools.pairwise(stages)):
             raise ValueError(f"curriculum's stages must be in order of their first episodes, got {curriculum!r}")
         return tuple(stages)
 
@@ -432,8 +433,9 @@ class GrowSpaceConfig:
     def bounds(self, name: str) -> tuple[float, float]:
         """Lowest and highest value that a parameter of Table 2 takes in this configuration."""
         assert isinstance(self.randomize, dict)
-        value = getattr(self, name)
-        return self.randomize.get(name, (value, value))
+        value: float = getattr(self, name)
+        bounds: tuple[float, float] = self.randomize.get(name, (value, value))
+        return bounds
 
     def replace(self, **changes: Any) -> GrowSpaceConfig:
         """A copy with other values, checked anew; what depended on the task's defaults stays as it is.

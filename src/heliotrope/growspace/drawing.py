@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from heliotrope.engine.rule import rule
+from heliotrope.engine.rule import fill_row, rule
 from heliotrope.growspace.config import Observation
 from heliotrope.growspace.light import is_lit
 from heliotrope.growspace.state import write_state
@@ -30,7 +30,7 @@ DIGIT_LEVEL = 150
 @rule
 def pixel_of(value: float) -> int:
     """The pixel of a coordinate."""
-    return int(math.floor(value + 0.5))
+    return math.floor(value + 0.5)
 
 
 @rule
@@ -190,13 +190,13 @@ def _paint_columns(worlds: Any, cells: Any, first: int, stop: int, lit: bool) ->
 @rule
 def _first_column(centre: float, reach: float, size: int) -> int:
     """The first pixel column inside the beam."""
-    return min(max(int(math.ceil(centre - reach)), 0), size)
+    return min(max(math.ceil(centre - reach), 0), size)
 
 
 @rule
 def _stop_column(centre: float, reach: float, size: int) -> int:
     """One past the last pixel column inside the beam."""
-    return min(max(int(math.floor(centre + reach)) + 1, 0), size)
+    return min(max(math.floor(centre + reach) + 1, 0), size)
 
 
 @rule
@@ -219,9 +219,9 @@ def _paint_spot(worlds: Any, lane: int, cells: Any, x: float, y: float, reach: f
     record = worlds.lane[lane]
     size = worlds.parameters[0].size
     plants = worlds.parameters[0].plants
-    for py in range(max(int(math.ceil(y - reach)), 0), min(int(math.floor(y + reach)) + 1, size)):
+    for py in range(max(math.ceil(y - reach), 0), min(math.floor(y + reach) + 1, size)):
         row = size - 1 - py
-        for px in range(max(int(math.ceil(x - reach)), 0), min(int(math.floor(x + reach)) + 1, size)):
+        for px in range(max(math.ceil(x - reach), 0), min(math.floor(x + reach) + 1, size)):
             lit = (px - record.light_x) ** 2 + (py - record.light_y) ** 2 <= record.light_reach * record.light_reach
             if observation == Observation.RGB:
                 _paint_ground(worlds, lane, cells, px, row, lit)
@@ -272,7 +272,7 @@ def _redraw_picture(worlds: Any, lane: int, cells: Any) -> None:
     parameters = worlds.parameters[0]
     record = worlds.lane[lane]
     size = parameters.size
-    cells[:] = 0
+    fill_row(cells, 0)
     if parameters.task != SHAPE:
         _paint_target(worlds, lane, cells, Observation.RGB)
     for row in range(size):
@@ -293,7 +293,7 @@ def _redraw_planes(worlds: Any, lane: int, cells: Any) -> None:
     size = parameters.size
     plants = parameters.plants
     planes = plants + 2
-    cells[:] = 0
+    fill_row(cells, 0)
     for pixel in range(size * size):
         y = size - 1 - pixel // size
         at = pixel * planes

@@ -214,7 +214,7 @@ def grow_space(config: GrowSpaceConfig | None = None, **keywords: Any) -> GrowSp
 
 def _complete(keywords: dict[str, Any]) -> dict[str, Any]:
     """Test levels draw from the held-out digits unless the user says otherwise."""
-    if isinstance(keywords.get("levels"), str) and keywords["levels"] == "test" and "config" not in keywords:
+    if keywords.get("levels") == "test" and "config" not in keywords:
         keywords.setdefault("digit_split", DigitSplit.TEST)
     return _with_fairness(keywords)
 

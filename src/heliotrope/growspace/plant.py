@@ -1,7 +1,7 @@
 """How plants grow: Space Colonization (paper, section 4.1, equations 1 and 2).
 
-In a step, at most `max_branching` tips of each plant, drawn at random, are able to sprout. Every lit photon attracts the
-nearest able tip of any plant, if it is near enough; a tip with photons grows one segment along the sum of the unit
+In a step, at most `max_branching` tips of each plant, drawn at random, are able to sprout. Every lit photon attracts
+the nearest able tip of any plant, if it is near enough; a tip with photons grows one segment along the sum of the unit
 vectors to them. Every segment end is a tip and stays one: it may sprout again.
 """
 
@@ -25,18 +25,24 @@ STILL = 1e-9
 
 @rule
 def scatter_photons(worlds: Any, lane: int, random: Any, floor: float) -> None:
-    """Scatter the lane's photons uniformly over the canvas above height `floor`, and sort them by x."""
+    """Scatter the lane's photons uniformly over the canvas above height `floor`, in ascending order of x.
+
+    Sorted uniform numbers are drawn directly: the partial sums of exponential gaps, divided by the sum of one gap more
+    (Devroye, "Non-Uniform Random Variate Generation", 1986, section V.3).
+    """
     record = worlds.lane[lane]
     last = worlds.parameters[0].size - 1.0
     x = worlds.photon_x[lane]
     y = worlds.photon_y[lane]
     state = worlds.photon_state[lane]
     count = record.photons
+    total = 0.0
     for photon in range(count):
-        x[photon] = next_uniform(random) * last
-    # Heights are independent of x, so sorting x alone leaves the scatter uniform.
-    x[:count].sort()
+        total -= math.log(1.0 - next_uniform(random))
+        x[photon] = total
+    total -= math.log(1.0 - next_uniform(random))
     for photon in range(count):
+        x[photon] *= last / total
         y[photon] = floor + next_uniform(random) * (last - floor)
         state[photon] = PHOTON_FREE
     record.photons_left = count
@@ -109,7 +115,7 @@ def plant_stem(worlds: Any, lane: int, plant: int, x: float, height: float) -> N
 @rule
 def is_shaded(worlds: Any, lane: int, x: float, y: float) -> bool:
     """Whether some plant pixel lies above a point in its pixel column."""
-    return worlds.top[lane, pixel_of(x)] > pixel_of(y)
+    return bool(worlds.top[lane, pixel_of(x)] > pixel_of(y))
 
 
 @rule

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from heliotrope.engine.rule import rule
+from heliotrope.engine.rule import fill_row, rule
 from heliotrope.engine.seeding import next_below, next_uniform
 from heliotrope.growspace.config import Fairness
 from heliotrope.growspace.drawing import pixel_of
@@ -74,9 +74,11 @@ def draw_parameters(worlds: Any, lane: int, random: Any) -> None:
 @rule
 def clear_lane(worlds: Any, lane: int) -> None:
     """Forget the episode before."""
+    p = worlds.parameters[0]
     record = worlds.lane[lane]
-    worlds.canvas[lane, :, :] = 0
-    worlds.top[lane, :] = -1
+    for plant in range(p.plants):
+        fill_row(worlds.canvas[lane, plant], 0)
+    fill_row(worlds.top[lane], -1)
     record.plant_pixels = 0
     record.covered = 0
     record.overgrown = 0
@@ -110,7 +112,7 @@ def _place_goal(worlds: Any, lane: int, random: Any) -> float:
         target = stem if p.difficulty == EASY else next_uniform(random) * last
     record.target_x = min(target, last)
     record.target_y = _between(random, TARGET_FLOOR * p.size, last)
-    return min(stem, last)
+    return float(min(stem, last))
 
 
 @rule
@@ -271,7 +273,7 @@ def proximity(worlds: Any, lane: int, plant: int) -> float:
     """Equation 4: the inverse distance of the plant's nearest tip to the target, at most 1 / success_distance."""
     p = worlds.parameters[0]
     distance = max(worlds.plant[lane, plant].nearest, p.success_distance)
-    return p.size / (PIXELS_OF_THE_PAPER * distance)
+    return float(p.size / (PIXELS_OF_THE_PAPER * distance))
 
 
 @rule
@@ -287,10 +289,10 @@ def _pay_fairness(worlds: Any, lane: int, reward: Any) -> float:
         total += reward[plant]
         logarithms += math.log(reward[plant])
     if p.fairness == Fairness.MEAN:
-        return total / p.plants
+        return float(total / p.plants)
     if p.fairness == Fairness.NASH:
         return math.exp(logarithms / p.plants)
-    return worst
+    return float(worst)
 
 
 @rule
@@ -299,7 +301,7 @@ def _pay_shape(worlds: Any, lane: int, reward: Any) -> float:
     record = worlds.lane[lane]
     reward[0] = record.covered / record.digit_pixels
     reward[1] = -record.overgrown / record.digit_pixels
-    return record.covered / (record.digit_pixels + record.overgrown)
+    return float(record.covered / (record.digit_pixels + record.overgrown))
 
 
 @rule
@@ -312,7 +314,7 @@ def pay(worlds: Any, lane: int, reward: Any) -> float:
         return _pay_fairness(worlds, lane, reward)
     reward[0] = proximity(worlds, lane, 0)
     reward[1] = -worlds.plant[lane, 0].new_branches
-    return reward[0]
+    return float(reward[0])
 
 
 @rule

@@ -29,9 +29,9 @@ ANYWHERE, EASY, HARD, ABOVE = DIFFICULTY_CODES.values()
 
 BEAM, SPOT = 0, 1
 
-STEM_INK = np.uint8(1)
+STEM_INK = 1
 """Canvas bit of pixels under a stem (a plant's first segment)."""
-BRANCH_INK = np.uint8(2)
+BRANCH_INK = 2
 """Canvas bit of pixels under any other segment."""
 
 PHOTON_FREE, PHOTON_REMOVED = 0, 1
