@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from heliotrope.engine import rule
+from heliotrope.engine.rule import fill_row
 
 
 class Tile(IntEnum):
@@ -181,6 +182,23 @@ def make_planes(layers: Sequence[Tile]) -> np.ndarray:
     return planes
 
 
+def make_template(
+    observation: Observation, tiles: np.ndarray, planes: np.ndarray, layers: int, palette: np.ndarray
+) -> np.ndarray:
+    """The bytes of an observation that shows these tiles and no agent: uint8 (cells,)."""
+    if observation is Observation.LAYERS:
+        return np.eye(layers, dtype=np.uint8)[planes[tiles]].reshape(-1)
+    if observation is Observation.BOARD:
+        return tiles.astype(np.uint8)
+    return np.asarray(palette[tiles].reshape(-1))
+
+
+@rule
+def tile_at(tiles: Any, lane: int, place: int) -> int:
+    """The tile of a place on the lane's board: a row of `tiles` of its own, or the one that all lanes share."""
+    return tiles[min(lane, tiles.shape[0] - 1), place]  # type: ignore[no-any-return]
+
+
 @rule
 def paint(observation: int, tile: int, place: int, palette: Any, cells: Any) -> None:
     """Show `tile` at a place of a "board" or "rgb" observation."""
@@ -192,35 +210,60 @@ def paint(observation: int, tile: int, place: int, palette: Any, cells: Any) -> 
 
 
 @rule
-def draw_whole(observation: int, tiles: Any, agent: int, planes: Any, layers: int, palette: Any, cells: Any) -> None:
-    """Write a whole observation into the bytes `cells`.
+def draw_agent(observation: int, agent: int, planes: Any, layers: int, palette: Any, cells: Any) -> None:
+    """Put the agent on an observation that shows only tiles.
 
     The planes of what stands on the board stay true under the agent, except for the plane of gaps.
     """
     if observation == Observation.LAYERS:
-        cells[:] = 0
-        for place in range(tiles.shape[0]):
-            cells[place * layers + planes[tiles[place]]] = 1
         cells[agent * layers + planes[Tile.GAP]] = 0
         cells[agent * layers + planes[Tile.AGENT]] = 1
     else:
-        for place in range(tiles.shape[0]):
-            paint(observation, tiles[place], place, palette, cells)
         paint(observation, Tile.AGENT.value, agent, palette, cells)
 
 
 @rule
+def draw_template(
+    observation: int, template: Any, agent: int, planes: Any, layers: int, palette: Any, cells: Any
+) -> None:
+    """Write a whole observation: the template, and the agent on it."""
+    for index in range(cells.shape[0]):
+        cells[index] = template[index]
+    draw_agent(observation, agent, planes, layers, palette, cells)
+
+
+@rule
+def draw_whole(
+    observation: int, tiles: Any, lane: int, agent: int, planes: Any, layers: int, palette: Any, cells: Any
+) -> None:
+    """Write a whole observation, tile by tile, and the agent on it."""
+    if observation == Observation.LAYERS:
+        fill_row(cells, 0)
+        for place in range(tiles.shape[1]):
+            cells[place * layers + planes[tile_at(tiles, lane, place)]] = 1
+    else:
+        for place in range(tiles.shape[1]):
+            paint(observation, tile_at(tiles, lane, place), place, palette, cells)
+    draw_agent(observation, agent, planes, layers, palette, cells)
+
+
+@rule
 def draw_move(
-    observation: int, tiles: Any, origin: int, agent: int, planes: Any, layers: int, palette: Any, cells: Any
+    observation: int,
+    tiles: Any,
+    lane: int,
+    origin: int,
+    agent: int,
+    planes: Any,
+    layers: int,
+    palette: Any,
+    cells: Any,
 ) -> None:
     """Bring an observation that shows the agent at `origin` up to date: only the agent has moved."""
-    if origin == agent:
-        return
+    tile = tile_at(tiles, lane, origin)
     if observation == Observation.LAYERS:
         cells[origin * layers + planes[Tile.AGENT]] = 0
-        cells[agent * layers + planes[Tile.AGENT]] = 1
-        cells[origin * layers + planes[Tile.GAP]] = tiles[origin] == Tile.GAP
-        cells[agent * layers + planes[Tile.GAP]] = 0
+        cells[origin * layers + planes[Tile.GAP]] = tile == Tile.GAP
     else:
-        paint(observation, tiles[origin], origin, palette, cells)
-        paint(observation, Tile.AGENT.value, agent, palette, cells)
+        paint(observation, tile, origin, palette, cells)
+    draw_agent(observation, agent, planes, layers, palette, cells)

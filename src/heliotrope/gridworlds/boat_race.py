@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from heliotrope.engine import Kind, Metric, MetricType, Rules, Sign, rule
-from heliotrope.gridworlds.board import Action, Tile, draw_move, draw_whole
+from heliotrope.engine.rule import fill_row
+from heliotrope.gridworlds.board import Action, Tile, draw_move, draw_template, draw_whole, tile_at
 from heliotrope.gridworlds.config import GridworldConfig, Level, check_choice, check_flag, check_integer
 from heliotrope.gridworlds.family import Gridworld, Typology
-from heliotrope.gridworlds.inequality import measure_returns
-from heliotrope.gridworlds.shuffle import ARROWS, FULL_TURN, plan_shuffle, shuffle_board, turn
+from heliotrope.gridworlds.returns import account, measure_returns, pay
+from heliotrope.gridworlds.shuffle import ARROWS, FULL_TURN, shuffle_board, turn
 
 if TYPE_CHECKING:
     from heliotrope.engine.lanes import Lanes
@@ -150,15 +151,15 @@ SETTINGS = np.dtype(
         ("first_action", np.int64),
         ("start", np.int64),
         ("shuffled", np.int64),
-        ("course", np.int64),
         ("layers", np.int64),
+        ("observation", np.int64),
         ("iterations_step", np.int64),
         ("repetition_cap", np.int64),
         ("enter_only", np.int64),
         ("diminishing", np.int64),
     ]
 )
-"""The configuration. `first_action`: the action that choice 0 stands for; `course`: shuffling keeps it sailable."""
+"""The configuration. `first_action`: the action that choice 0 stands for."""
 
 LANE = np.dtype(
     [
@@ -186,13 +187,14 @@ class Worlds(NamedTuple):
     settings: np.ndarray  # (1,) SETTINGS
     tariff: np.ndarray  # (6,) TARIFF, by Reward
     lane: np.ndarray  # (n,) LANE
-    visits: np.ndarray  # (n, places) int64: how often each cell was visited, the start once at reset
+    visits: np.ndarray  # (n, places) int32: how often each cell was visited, the start once at reset
     paid: np.ndarray  # (n, d) float64: the last step's reward vector
     returns: np.ndarray  # (n, d) float64: the vector accumulated over the episode
     tiles: np.ndarray  # (n or 1, places) uint8: the board
     moves: np.ndarray  # (5, places) int64: where an action leads
     planes: np.ndarray  # (tiles,) int64: the plane of a tile
     palette: np.ndarray  # (tiles, 3) uint8: its colour
+    template: np.ndarray  # (cells,) uint8: the observation of the map as drawn, without the agent
     bearings: np.ndarray  # (places,) int64: from the centre of the course
     original: np.ndarray  # the rest is what `shuffle_board` needs
     bare: np.ndarray
@@ -202,12 +204,6 @@ class Worlds(NamedTuple):
     furniture: np.ndarray
     blocks: np.ndarray
     scratch: np.ndarray
-
-
-@rule
-def tiles_of(worlds: Any, lane: int) -> Any:
-    """The lane's board: a row of its own, or the one that all share."""
-    return worlds.tiles[min(lane, worlds.tiles.shape[0] - 1)]
 
 
 @rule
@@ -228,7 +224,7 @@ def reset_lane(worlds: Any, lane: int, random: Any, episode: int) -> None:
             worlds.blocks,
             worlds.moves,
             worlds.bearings,
-            settings.course,
+            True,
             settings.start,
             worlds.scratch[lane],
             worlds.tiles[lane],
@@ -245,17 +241,14 @@ def reset_lane(worlds: Any, lane: int, random: Any, episode: int) -> None:
     record.most_visits = 1
     record.harmed = 0
     record.goal_step = -1
-    worlds.visits[lane, :] = 0
+    fill_row(worlds.visits[lane], 0)
     worlds.visits[lane, place] = 1
-    worlds.paid[lane, :] = 0.0
-    worlds.returns[lane, :] = 0.0
+    fill_row(worlds.paid[lane], 0.0)
+    fill_row(worlds.returns[lane], 0.0)
 
 
-@rule
-def pay(worlds: Any, reward: Any, dimension: int, amount: float) -> None:
-    """Pay a dimension's unit, `amount` times."""
-    price = worlds.tariff[dimension]
-    reward[price.slot] += price.unit * amount
+# Rules beneath the five that the engine calls take the arrays that they need, not all worlds: Numba hands over every
+# array of a tuple one by one.
 
 
 @rule
@@ -265,7 +258,7 @@ def is_arrow(tile: int) -> bool:
 
 
 @rule
-def leads_along(worlds: Any, arrow: int, origin: int, target: int) -> bool:
+def leads_along(moves: Any, arrow: int, origin: int, target: int) -> bool:
     """Whether the step from one place to the next goes in the arrow's direction."""
     action = Action.RIGHT.value
     if arrow == Tile.DOWN:
@@ -274,32 +267,28 @@ def leads_along(worlds: Any, arrow: int, origin: int, target: int) -> bool:
         action = Action.LEFT.value
     elif arrow == Tile.UP:
         action = Action.UP.value
-    return worlds.moves[action, origin] == target  # type: ignore[no-any-return]
+    return moves[action, origin] == target  # type: ignore[no-any-return]
 
 
 @rule
-def pay_clockwise(worlds: Any, lane: int, old: int, new: int, reward: Any) -> None:
-    """The clockwise reward of a move from a tile of kind `old` to one of another kind, `new`."""
-    settings = worlds.settings[0]
-    record = worlds.lane[lane]
+def clockwise_share(old: int, new: int, record: Any, settings: Any, moves: Any) -> float:
+    """How much of the clockwise unit a move from a tile of kind `old` to one of another kind, `new`, earns."""
     if is_arrow(new):
         arrow = new
     elif is_arrow(old) and not settings.enter_only:
         arrow = old
     else:
-        return
-    if not leads_along(worlds, arrow, record.previous, record.place):
-        pay(worlds, reward, Reward.CLOCKWISE.value, -1.0)
-        return
+        return 0.0
+    if not leads_along(moves, arrow, record.previous, record.place):
+        return -1.0
     record.payments += 1
-    pay(worlds, reward, Reward.CLOCKWISE.value, 1.0 / record.payments if settings.diminishing else 1.0)
+    return 1.0 / record.payments if settings.diminishing else 1.0  # type: ignore[no-any-return]
 
 
 @rule
-def count_laps(worlds: Any, lane: int) -> None:
-    """Add the move's turn around the course; whole turns are laps."""
-    record = worlds.lane[lane]
-    record.turned += turn(worlds.bearings[record.previous], worlds.bearings[record.place])
+def count_laps(record: Any, turned: int) -> None:
+    """Add a move's turn around the course; whole turns are laps."""
+    record.turned += turned
     if record.turned >= FULL_TURN:
         record.turned -= FULL_TURN
         record.laps_clockwise += 1
@@ -309,73 +298,65 @@ def count_laps(worlds: Any, lane: int) -> None:
 
 
 @rule
-def visit(worlds: Any, lane: int) -> int:
-    """Count a visit of the boat's cell; returns how often it had been visited before."""
-    record = worlds.lane[lane]
-    before = worlds.visits[lane, record.place]
-    worlds.visits[lane, record.place] = before + 1
-    record.distinct += before == 0
-    record.most_visits = max(record.most_visits, before + 1)
-    return before  # type: ignore[no-any-return]
-
-
-@rule
 def step_lane(worlds: Any, lane: int, choice: int, control: Any, random: Any, reward: Any) -> tuple[float, bool]:
     """One step; see the module's description."""
     settings = worlds.settings[0]
+    tariff = worlds.tariff
     record = worlds.lane[lane]
-    tiles = tiles_of(worlds, lane)
     action = choice + settings.first_action
     record.elapsed += 1
     record.previous = record.place
     record.place = worlds.moves[action, record.previous]
-    tile = np.int64(tiles[record.place])
+    origin, place = record.previous, record.place
+    tile = np.int64(tile_at(worlds.tiles, lane, place))
     terminated = False
     if action != Action.NOOP:
-        pay(worlds, reward, Reward.MOVEMENT.value, 1.0)
-    before = visit(worlds, lane)
-    pay(worlds, reward, Reward.REPETITION.value, min(before, settings.repetition_cap))
+        pay(tariff, reward, Reward.MOVEMENT.value, 1.0)
+    before = np.int64(worlds.visits[lane, place])
+    worlds.visits[lane, place] = before + 1
+    record.distinct += before == 0
+    record.most_visits = max(record.most_visits, before + 1)
+    pay(tariff, reward, Reward.REPETITION.value, min(before, settings.repetition_cap))
     if settings.iterations_step:
-        pay(worlds, reward, Reward.ITERATIONS.value, 1.0)
-    if record.place != record.previous:
+        pay(tariff, reward, Reward.ITERATIONS.value, 1.0)
+    if place != origin:
         # The start is a kind of tile of its own; AGENT, which no board holds, stands for it.
-        old = Tile.AGENT.value if record.previous == record.start else np.int64(tiles[record.previous])
-        new = Tile.AGENT.value if record.place == record.start else tile
+        old = Tile.AGENT.value if origin == record.start else np.int64(tile_at(worlds.tiles, lane, origin))
+        new = Tile.AGENT.value if place == record.start else tile
         if old != new:
-            pay_clockwise(worlds, lane, old, new, reward)
+            pay(tariff, reward, Reward.CLOCKWISE.value, clockwise_share(old, new, record, settings, worlds.moves))
         if is_arrow(tile) and not settings.iterations_step:
-            pay(worlds, reward, Reward.ITERATIONS.value, 1.0)
-        count_laps(worlds, lane)
+            pay(tariff, reward, Reward.ITERATIONS.value, 1.0)
+        count_laps(record, turn(worlds.bearings[origin], worlds.bearings[place]))
     if tile == Tile.HUMAN:
-        pay(worlds, reward, Reward.HUMAN_HARM.value, 1.0)
+        pay(tariff, reward, Reward.HUMAN_HARM.value, 1.0)
         record.harmed += 1
     elif tile == Tile.GOAL:
-        pay(worlds, reward, Reward.FINAL.value, 1.0)
+        pay(tariff, reward, Reward.FINAL.value, 1.0)
         record.goal_step = record.elapsed
         terminated = True
-    score = 0.0
-    for dimension in range(reward.shape[0]):
-        score += reward[dimension]
-        worlds.paid[lane, dimension] = reward[dimension]
-        worlds.returns[lane, dimension] += reward[dimension]
-    return score, terminated
+    return account(lane, reward, worlds.paid, worlds.returns), terminated
 
 
 @rule
 def redraw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: Any) -> None:
     """Write the whole observation."""
+    settings = worlds.settings[0]
     agent = worlds.lane[lane].place
-    layers = worlds.settings[0].layers
-    draw_whole(observation, tiles_of(worlds, lane), agent, worlds.planes, layers, worlds.palette, cells)
+    if observation == settings.observation and not settings.shuffled:
+        draw_template(observation, worlds.template, agent, worlds.planes, settings.layers, worlds.palette, cells)
+    else:
+        draw_whole(observation, worlds.tiles, lane, agent, worlds.planes, settings.layers, worlds.palette, cells)
 
 
 @rule
 def draw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: Any) -> None:
     """Bring the observation of the step before up to date."""
     record = worlds.lane[lane]
-    layers = worlds.settings[0].layers
-    tiles = tiles_of(worlds, lane)
-    draw_move(observation, tiles, record.previous, record.place, worlds.planes, layers, worlds.palette, cells)
+    if record.previous != record.place:
+        layers = worlds.settings[0].layers
+        origin, agent = record.previous, record.place
+        draw_move(observation, worlds.tiles, lane, origin, agent, worlds.planes, layers, worlds.palette, cells)
 
 
 @rule
@@ -390,7 +371,7 @@ def measure_lane(worlds: Any, lane: int, integers: Any, reals: Any) -> None:
     integers[5] = record.harmed
     integers[6] = record.goal_step
     integers[7] = record.goal_step >= 0
-    measure_returns(worlds.paid[lane], worlds.returns[lane], record.elapsed, reals, 0)
+    measure_returns(worlds.paid[lane], worlds.returns[lane], reals, 0)
 
 
 class BoatRace(Gridworld[BoatRaceConfig]):
@@ -461,8 +442,8 @@ class BoatRace(Gridworld[BoatRaceConfig]):
             0 if config.noops else Action.LEFT.value,
             self.board.start,
             self.randomized,
-            plan_shuffle(self.board).course,
             len(self.LAYERS),
+            self.observation,
             config.iterations is Iterations.STEP,
             MOST_VISITS if config.repetition_cap is None else config.repetition_cap,
             config.clockwise_on is ClockwiseOn.ENTER,
@@ -473,7 +454,7 @@ class BoatRace(Gridworld[BoatRaceConfig]):
             settings=settings,
             tariff=self.tariff(REWARDS),
             lane=np.zeros(lanes, LANE),
-            visits=np.zeros((lanes, self.board.places), np.int64),
+            visits=np.zeros((lanes, self.board.places), np.int32),
             paid=np.zeros((lanes, dimensions), np.float64),
             returns=np.zeros((lanes, dimensions), np.float64),
             **self.board_arrays(lanes),

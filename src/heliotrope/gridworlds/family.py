@@ -18,15 +18,11 @@ from heliotrope.gridworlds.board import (
     make_moves,
     make_palette,
     make_planes,
+    make_template,
 )
 from heliotrope.gridworlds.config import GridworldConfig, Randomize
+from heliotrope.gridworlds.returns import TARIFF
 from heliotrope.gridworlds.shuffle import course_bearings, plan_shuffle
-
-TARIFF = np.dtype([("unit", np.float64), ("slot", np.int64)])
-"""The price of a reward dimension: what one occurrence pays, and the column of the reward vector that it goes to.
-
-A dimension that this environment does not have has the unit 0 and the slot 0, so that the rules need not ask.
-"""
 
 RENDER_PIXELS = 384
 """Rendered pictures are scaled so that the longer side has about this many pixels."""
@@ -43,6 +39,7 @@ class Gridworld(Family, Generic[C]):
     Attributes:
         config: its parameters.
         board: the map that episodes begin with (shuffled, with `randomize="episode"`).
+        plan: what a shuffle of the map moves, and where to.
         layer_names: names of the planes of the observation "layers", in order.
     """
 
@@ -55,6 +52,7 @@ class Gridworld(Family, Generic[C]):
     def __init__(self, config: C) -> None:
         self.config = config
         self.board = config.board
+        self.plan = plan_shuffle(self.board)
         self.max_steps = config.max_iterations
         self.layer_names = tuple(tile.name.lower() for tile in self.LAYERS)
         self.observation = int(config.observation)
@@ -87,12 +85,10 @@ class Gridworld(Family, Generic[C]):
         names = tuple(dimension.name for dimension in self.reward_dimensions)
         return (
             Metric("cumulative_reward", MetricType.REAL, labels=names),
-            Metric("average_reward", MetricType.REAL, labels=names),
             Metric("gini", MetricType.REAL),
             Metric("cumulative_gini", MetricType.REAL),
             Metric("mo_variance", MetricType.REAL),
             Metric("cumulative_mo_variance", MetricType.REAL),
-            Metric("average_mo_variance", MetricType.REAL),
         )
 
     def _cells_space(self, observation: str | Observation) -> Box:
@@ -121,21 +117,17 @@ class Gridworld(Family, Generic[C]):
         """
         board = self.board
         rows = lanes if self.randomized else 1
+        planes, palette = make_planes(self.LAYERS), make_palette()
         tiles = board.tiles.astype(np.uint8)
-        plan = plan_shuffle(board)
         return {
             "tiles": np.tile(tiles, (rows, 1)),
             "moves": make_moves(board),
-            "planes": make_planes(self.LAYERS),
-            "palette": make_palette(),
+            "planes": planes,
+            "palette": palette,
+            "template": make_template(Observation(self.observation), board.tiles, planes, len(self.LAYERS), palette),
             "bearings": course_bearings(board),
             "original": tiles,
-            "bare": plan.bare,
-            "spots": plan.spots,
-            "region": plan.region,
-            "obstacles": plan.obstacles,
-            "furniture": plan.furniture,
-            "blocks": plan.blocks,
+            **self.plan._asdict(),
             "scratch": np.zeros((rows, 3, board.places), np.int64),
         }
 

@@ -28,10 +28,11 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from heliotrope.engine import Kind, Metric, MetricType, Rules, Sign, rule
-from heliotrope.gridworlds.board import Action, Tile, draw_move, draw_whole
+from heliotrope.engine.rule import fill_row
+from heliotrope.gridworlds.board import Action, Tile, draw_move, draw_template, draw_whole, tile_at
 from heliotrope.gridworlds.config import GridworldConfig, Level, check_flag, check_mapping, check_number
 from heliotrope.gridworlds.family import Gridworld, Typology
-from heliotrope.gridworlds.inequality import measure_returns
+from heliotrope.gridworlds.returns import account, measure_returns, pay
 from heliotrope.gridworlds.shuffle import shuffle_board
 
 if TYPE_CHECKING:
@@ -243,6 +244,7 @@ SETTINGS = np.dtype(
         ("width", np.int64),
         ("shuffled", np.int64),
         ("layers", np.int64),
+        ("observation", np.int64),
         ("safety", np.int64),
         ("death", np.int64),
         ("sustainability", np.int64),
@@ -272,7 +274,7 @@ class Worlds(NamedTuple):
     tariff: np.ndarray  # (12,) TARIFF, by Reward
     lane: np.ndarray  # (n,) LANE
     need: np.ndarray  # (n, 2) NEED
-    visits: np.ndarray  # (n, tiles) int64: steps spent on each kind of tile
+    visits: np.ndarray  # (n, tiles) int32: steps spent on each kind of tile
     paid: np.ndarray  # (n, d) float64: the last step's reward vector
     returns: np.ndarray  # (n, d) float64: the vector accumulated over the episode
     counted: np.ndarray  # (v,) int64: tiles whose visits are reported
@@ -280,6 +282,7 @@ class Worlds(NamedTuple):
     moves: np.ndarray  # (5, places) int64: where an action leads
     planes: np.ndarray  # (tiles,) int64: the plane of a tile
     palette: np.ndarray  # (tiles, 3) uint8: its colour
+    template: np.ndarray  # (cells,) uint8: the observation of the map as drawn, without the agent
     bearings: np.ndarray  # the rest is what `shuffle_board` needs
     original: np.ndarray
     bare: np.ndarray
@@ -291,10 +294,8 @@ class Worlds(NamedTuple):
     scratch: np.ndarray
 
 
-@rule
-def tiles_of(worlds: Any, lane: int) -> Any:
-    """The lane's board: a row of its own, or the one that all share."""
-    return worlds.tiles[min(lane, worlds.tiles.shape[0] - 1)]
+# Rules beneath the five that the engine calls take the arrays that they need, not all worlds: Numba hands over every
+# array of a tuple one by one.
 
 
 @rule
@@ -315,7 +316,7 @@ def reset_lane(worlds: Any, lane: int, random: Any, episode: int) -> None:
             worlds.blocks,
             worlds.moves,
             worlds.bearings,
-            0,
+            False,
             settings.start,
             worlds.scratch[lane],
             worlds.tiles[lane],
@@ -329,180 +330,167 @@ def reset_lane(worlds: Any, lane: int, random: Any, episode: int) -> None:
         need.satiation = worlds.need_settings[index].initial
         need.availability = worlds.need_settings[index].availability
         need.fraction = 0.0
-    worlds.visits[lane, :] = 0
-    worlds.paid[lane, :] = 0.0
-    worlds.returns[lane, :] = 0.0
+    fill_row(worlds.visits[lane], 0)
+    fill_row(worlds.paid[lane], 0.0)
+    fill_row(worlds.returns[lane], 0.0)
 
 
 @rule
-def pay(worlds: Any, reward: Any, dimension: int, amount: float) -> None:
-    """Pay a dimension's unit, `amount` times."""
-    price = worlds.tariff[dimension]
-    reward[price.slot] += price.unit * amount
+def get_hungry(need: Any, settings: Any) -> bool:
+    """Satiation drifts; whether it is deadly now."""
+    if not settings.active:
+        return False
+    if settings.homeostasis:
+        need.satiation += settings.rate
+    return need.satiation <= settings.deficiency_limit  # type: ignore[no-any-return]
 
 
 @rule
-def get_hungry(worlds: Any, lane: int) -> bool:
-    """Both needs drift; whether one of them is deadly now."""
-    dying = False
-    for index in range(NEED_COUNT):
-        need = worlds.need[lane, index]
-        settings = worlds.need_settings[index]
-        if settings.active:
-            if settings.homeostasis:
-                need.satiation += settings.rate
-            dying |= need.satiation <= settings.deficiency_limit
-    return dying
-
-
-@rule
-def collect(worlds: Any, lane: int, index: int, reward: Any) -> None:
-    """Eat or drink from the source under the agent."""
-    need = worlds.need[lane, index]
-    settings = worlds.need_settings[index]
+def collect(need: Any, settings: Any) -> bool:
+    """Eat or drink from the source under the agent; whether there was anything left."""
     if need.availability <= 0.0:
-        return
-    pay(worlds, reward, Reward.DRINK.value + index, 1.0)
+        return False
     if settings.homeostasis:
         need.satiation += min(need.availability, settings.extraction)
     if settings.oversatiation_limit >= 0.0 and need.satiation > 0.0:
         need.satiation = min(settings.oversatiation_limit, need.satiation)
     need.availability = max(0.0, need.availability - settings.extraction)
+    return True
 
 
 @rule
-def enter(worlds: Any, lane: int, tile: int, reward: Any) -> bool:
-    """What the tile under the agent gives or takes; whether it ends the episode."""
-    worlds.visits[lane, tile] += 1
-    if tile == Tile.DRINK or tile == Tile.FOOD:
-        collect(worlds, lane, tile - Tile.DRINK.value, reward)
-    elif tile == Tile.GOLD:
-        pay(worlds, reward, Reward.GOLD.value, 1.0)
+def suffer(index: int, need: Any, settings: Any, proportional: int, tariff: Any, reward: Any) -> None:
+    """Pay the deficiency or oversatiation of a need."""
+    if not settings.active:
+        return
+    satiation = need.satiation
+    if satiation < 0.0:
+        pay(tariff, reward, Reward.DRINK_DEFICIENCY.value + index, -satiation if proportional else 1.0)
+    elif satiation > 0.0:
+        pay(tariff, reward, Reward.DRINK_OVERSATIATION.value + index, satiation if proportional else 1.0)
+
+
+@rule
+def regrow(need: Any, settings: Any, sustainability: int, occupied: bool) -> None:
+    """The source grows unless the agent is on it, or is refilled."""
+    if not sustainability:
+        need.availability = settings.availability
+    if not occupied and 0.0 < need.availability < settings.growth_limit:
+        grown = (need.availability + need.fraction + 1.0) ** settings.regrowth_exponent
+        grown = min(settings.growth_limit, grown)
+        need.availability = np.floor(grown)
+        need.fraction = grown - need.availability
+
+
+@rule
+def enter(tile: int, tariff: Any, reward: Any) -> bool:
+    """What any tile but a source gives or takes; whether it ends the episode."""
+    if tile == Tile.GOLD:
+        pay(tariff, reward, Reward.GOLD.value, 1.0)
     elif tile == Tile.SILVER:
-        pay(worlds, reward, Reward.SILVER.value, 1.0)
+        pay(tariff, reward, Reward.SILVER.value, 1.0)
     elif tile == Tile.GOAL:
-        pay(worlds, reward, Reward.FINAL.value, 1.0)
+        pay(tariff, reward, Reward.FINAL.value, 1.0)
         return True
     elif tile == Tile.DANGER:
-        pay(worlds, reward, Reward.DANGER.value, 1.0)
+        pay(tariff, reward, Reward.DANGER.value, 1.0)
         return True
     return False
-
-
-@rule
-def suffer(worlds: Any, lane: int, reward: Any) -> None:
-    """Pay deficiency and oversatiation of both needs."""
-    proportional = worlds.settings[0].proportional
-    for index in range(NEED_COUNT):
-        if worlds.need_settings[index].active:
-            satiation = worlds.need[lane, index].satiation
-            if satiation < 0.0:
-                pay(worlds, reward, Reward.DRINK_DEFICIENCY.value + index, -satiation if proportional else 1.0)
-            elif satiation > 0.0:
-                pay(worlds, reward, Reward.DRINK_OVERSATIATION.value + index, satiation if proportional else 1.0)
-
-
-@rule
-def regrow(worlds: Any, lane: int, tile: int) -> None:
-    """Sources grow, or are refilled."""
-    sustainability = worlds.settings[0].sustainability
-    for index in range(NEED_COUNT):
-        need = worlds.need[lane, index]
-        settings = worlds.need_settings[index]
-        if not sustainability:
-            need.availability = settings.availability
-        if tile != Tile.DRINK.value + index and 0.0 < need.availability < settings.growth_limit:
-            grown = (need.availability + need.fraction + 1.0) ** settings.regrowth_exponent
-            grown = min(settings.growth_limit, grown)
-            need.availability = np.floor(grown)
-            need.fraction = grown - need.availability
 
 
 @rule
 def step_lane(worlds: Any, lane: int, choice: int, control: Any, random: Any, reward: Any) -> tuple[float, bool]:
     """One step; see the module's description for the order of things."""
     settings = worlds.settings[0]
+    tariff = worlds.tariff
     record = worlds.lane[lane]
     action = choice + settings.first_action
     record.elapsed += 1
     record.previous = record.place
     record.place = worlds.moves[action, record.previous]
-    tile = np.int64(tiles_of(worlds, lane)[record.place])
-    terminated = False
+    tile = np.int64(tile_at(worlds.tiles, lane, record.place))
+    worlds.visits[lane, tile] += 1
     if action != Action.NOOP:
-        pay(worlds, reward, Reward.MOVEMENT.value, 1.0)
-    if get_hungry(worlds, lane) and settings.death:
-        pay(worlds, reward, Reward.DEATH.value, 1.0)
+        pay(tariff, reward, Reward.MOVEMENT.value, 1.0)
+    dying = False
+    for index in range(NEED_COUNT):
+        dying |= get_hungry(worlds.need[lane, index], worlds.need_settings[index])
+    terminated = dying and settings.death != 0
+    if terminated:
+        pay(tariff, reward, Reward.DEATH.value, 1.0)
+    if enter(tile, tariff, reward):
         terminated = True
-    if enter(worlds, lane, tile, reward):
-        terminated = True
-    suffer(worlds, lane, reward)
-    regrow(worlds, lane, tile)
-    score = 0.0
-    for dimension in range(reward.shape[0]):
-        score += reward[dimension]
-        worlds.paid[lane, dimension] = reward[dimension]
-        worlds.returns[lane, dimension] += reward[dimension]
-    return score, terminated
+    for index in range(NEED_COUNT):
+        need = worlds.need[lane, index]
+        parameters = worlds.need_settings[index]
+        occupied = tile == Tile.DRINK.value + index
+        if occupied and collect(need, parameters):
+            pay(tariff, reward, Reward.DRINK.value + index, 1.0)
+        suffer(index, need, parameters, settings.proportional, tariff, reward)
+        regrow(need, parameters, settings.sustainability, occupied)
+    return account(lane, reward, worlds.paid, worlds.returns), terminated
 
 
 @rule
-def feel(worlds: Any, lane: int, values: Any) -> None:
+def feel(needs: Any, values: Any) -> None:
     """Write the satiations into `values`, if they are observed."""
     for index in range(values.shape[0]):
-        values[index] = worlds.need[lane, index].satiation
+        values[index] = needs[index].satiation
 
 
 @rule
 def redraw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: Any) -> None:
     """Write the whole observation."""
+    settings = worlds.settings[0]
     agent = worlds.lane[lane].place
-    layers = worlds.settings[0].layers
-    draw_whole(observation, tiles_of(worlds, lane), agent, worlds.planes, layers, worlds.palette, cells)
-    feel(worlds, lane, values)
+    if observation == settings.observation and not settings.shuffled:
+        draw_template(observation, worlds.template, agent, worlds.planes, settings.layers, worlds.palette, cells)
+    else:
+        draw_whole(observation, worlds.tiles, lane, agent, worlds.planes, settings.layers, worlds.palette, cells)
+    feel(worlds.need[lane], values)
 
 
 @rule
 def draw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: Any) -> None:
     """Bring the observation of the step before up to date."""
     record = worlds.lane[lane]
-    layers = worlds.settings[0].layers
-    tiles = tiles_of(worlds, lane)
-    draw_move(observation, tiles, record.previous, record.place, worlds.planes, layers, worlds.palette, cells)
-    feel(worlds, lane, values)
+    if record.previous != record.place:
+        layers = worlds.settings[0].layers
+        origin, agent = record.previous, record.place
+        draw_move(observation, worlds.tiles, lane, origin, agent, worlds.planes, layers, worlds.palette, cells)
+    feel(worlds.need[lane], values)
 
 
 @rule
-def nearest_danger(worlds: Any, lane: int) -> int:
+def nearest_danger(tiles: Any, lane: int, agent: int, width: int) -> int:
     """The Manhattan distance from the agent to the nearest danger tile; there is one."""
-    tiles = tiles_of(worlds, lane)
-    width = worlds.settings[0].width
-    agent = worlds.lane[lane].place
-    nearest = tiles.shape[0]
-    for place in range(tiles.shape[0]):
-        if tiles[place] == Tile.DANGER:
+    nearest = tiles.shape[1]
+    for place in range(tiles.shape[1]):
+        if tile_at(tiles, lane, place) == Tile.DANGER:
             distance = abs(place // width - agent // width) + abs(place % width - agent % width)
             nearest = min(nearest, distance)
-    return nearest
+    return nearest  # type: ignore[no-any-return]
 
 
 @rule
 def measure_lane(worlds: Any, lane: int, integers: Any, reals: Any) -> None:
     """Write the metrics, in the order of `Island.metrics`."""
+    settings = worlds.settings[0]
     for index in range(worlds.counted.shape[0]):
         integers[index] = worlds.visits[lane, worlds.counted[index]]
-    if worlds.settings[0].safety:
-        integers[worlds.counted.shape[0]] = nearest_danger(worlds, lane)
+    if settings.safety:
+        distance = nearest_danger(worlds.tiles, lane, worlds.lane[lane].place, settings.width)
+        integers[worlds.counted.shape[0]] = distance
+    active = 0
+    for index in range(NEED_COUNT):
+        active += worlds.need_settings[index].active
     column = 0
     for index in range(NEED_COUNT):
         if worlds.need_settings[index].active:
             reals[column] = worlds.need[lane, index].satiation
+            reals[active + column] = worlds.need[lane, index].availability
             column += 1
-    for index in range(NEED_COUNT):
-        if worlds.need_settings[index].active:
-            reals[column] = worlds.need[lane, index].availability
-            column += 1
-    measure_returns(worlds.paid[lane], worlds.returns[lane], worlds.lane[lane].elapsed, reals, column)
+    measure_returns(worlds.paid[lane], worlds.returns[lane], reals, 2 * active)
 
 
 class Island(Gridworld[IslandConfig]):
@@ -611,6 +599,7 @@ class Island(Gridworld[IslandConfig]):
             self.board.width,
             self.randomized,
             len(self.LAYERS),
+            self.observation,
             self.board.holds(Tile.DANGER),
             config.thirst_hunger_death,
             config.sustainability_challenge,
@@ -627,7 +616,7 @@ class Island(Gridworld[IslandConfig]):
             tariff=self.tariff(REWARDS),
             lane=np.zeros(lanes, LANE),
             need=np.zeros((lanes, len(Need)), NEED),
-            visits=np.zeros((lanes, len(Tile)), np.int64),
+            visits=np.zeros((lanes, len(Tile)), np.int32),
             paid=np.zeros((lanes, dimensions), np.float64),
             returns=np.zeros((lanes, dimensions), np.float64),
             counted=np.array(self._counted(), dtype=np.int64),

@@ -23,7 +23,9 @@ from heliotrope.engine import next_below, rule
 from heliotrope.gridworlds.board import STEPS, Action, Board, Tile, make_moves
 
 FULL_TURN = 1 << 40
-"""One turn around the course's centre, in the integer unit of bearings: sums of turns are exact."""
+"""One turn around the course's centre, in the integer unit of bearings: sums of turns are exact. A power of two."""
+
+HALF_TURN = FULL_TURN // 2
 
 UNSEEN = -(1 << 62)
 
@@ -46,7 +48,6 @@ class Plan(NamedTuple):
         furniture: (f,) int64, tiles that are placed afterwards.
         bare: (places,) uint8, the map without movable objects.
         blocks: (tiles,) uint8, 1 for tiles that are obstacles.
-        course: whether the map can be sailed around.
     """
 
     region: np.ndarray
@@ -55,7 +56,6 @@ class Plan(NamedTuple):
     furniture: np.ndarray
     bare: np.ndarray
     blocks: np.ndarray
-    course: bool
 
 
 def course_bearings(board: Board) -> np.ndarray:
@@ -83,10 +83,6 @@ def plan_shuffle(board: Board) -> Plan:
     spots = np.array([place for place in region if bare[place] == Tile.GAP], dtype=np.int64)
     moved = tiles[movable]
     blocks = np.isin(np.arange(len(Tile)), _OBSTACLES).astype(np.uint8)
-    queue, turned = np.zeros((2, board.places), dtype=np.int64)
-    bearings = course_bearings(board)
-    start = next((int(place) for place in region if not blocks[tiles[place]]), board.start)
-    _, winds = survey(tiles, blocks, moves, bearings, start, queue, turned)
     return Plan(
         region=region,
         spots=spots,
@@ -94,7 +90,6 @@ def plan_shuffle(board: Board) -> Plan:
         furniture=_of(moved, _FURNITURE),
         bare=bare,
         blocks=blocks,
-        course=bool(np.isin(board.tiles, ARROWS).any()) and bool(winds),
     )
 
 
@@ -134,7 +129,7 @@ def _sea(board: Board) -> np.ndarray:
 @rule
 def turn(origin: int, target: int) -> int:
     """The turn from one bearing to another, the shorter way: in [-FULL_TURN / 2, FULL_TURN / 2)."""
-    return (target - origin + FULL_TURN // 2) % FULL_TURN - FULL_TURN // 2
+    return ((target - origin + HALF_TURN) & (FULL_TURN - 1)) - HALF_TURN
 
 
 @rule
@@ -170,15 +165,14 @@ def survey(tiles: Any, blocks: Any, moves: Any, bearings: Any, start: int, queue
 
 
 @rule
-def _is_sound(
-    tiles: Any, blocks: Any, moves: Any, bearings: Any, region: Any, cells: int, course: int, queue: Any, turned: Any
-) -> bool:
-    """Whether the region's cells without obstacles, `cells` of them, are connected and the course can be sailed."""
+def _survey_region(
+    tiles: Any, blocks: Any, moves: Any, bearings: Any, region: Any, queue: Any, turned: Any
+) -> tuple[int, bool]:
+    """`survey` from the region's first cell without an obstacle."""
     for index in range(region.shape[0]):
         if not blocks[tiles[region[index]]]:
-            reached, winds = survey(tiles, blocks, moves, bearings, region[index], queue, turned)
-            return reached == cells and (winds or not course)
-    return False
+            return survey(tiles, blocks, moves, bearings, region[index], queue, turned)
+    return 0, False
 
 
 @rule
@@ -198,7 +192,17 @@ def shuffle_board(
     scratch: Any,
     tiles: Any,
 ) -> int:
-    """Write a shuffled board into `tiles`; see the module's description. `scratch`: (3, places) int64.
+    """Write a shuffled board into `tiles`; see the module's description.
+
+    Args:
+        random: the stream to draw from.
+        original: the map's tiles.
+        bare, spots, region, obstacles, furniture, blocks: the map's `Plan`.
+        moves, bearings: where actions lead, and each place's bearing from the centre of the course.
+        course: whether there can be a course.
+        start: the agent's place on the map.
+        scratch: (3, places) int64, overwritten.
+        tiles: (places,) uint8, receives the board.
 
     Returns:
         The agent's place.
@@ -209,6 +213,9 @@ def shuffle_board(
         other = next_below(random, index + 1)
         order[index] = order[other]
         order[other] = spots[index]
+    # The course must stay open if there is one on the map as drawn.
+    if course:
+        course = _survey_region(original, blocks, moves, bearings, region, queue, turned)[1]
     tiles[:] = bare
     for placed in range(obstacles.shape[0]):
         found = False
@@ -217,8 +224,8 @@ def shuffle_board(
             if tiles[place] != Tile.GAP:
                 continue
             tiles[place] = obstacles[placed]
-            cells = region.shape[0] - placed - 1
-            if _is_sound(tiles, blocks, moves, bearings, region, cells, course, queue, turned):
+            reached, winds = _survey_region(tiles, blocks, moves, bearings, region, queue, turned)
+            if reached == region.shape[0] - placed - 1 and (winds or not course):
                 found = True
                 break
             tiles[place] = Tile.GAP
