@@ -45,10 +45,11 @@ SHAPE_WIDTH = int(Shape.WIDTH)
 
 UNKNOWN = -1.0
 FAR = 1 << 30
+SECOND = int(SightField.GROUP)
 
 
 @njit
-def _fail(fault: Any, code: Fault, lane: int, index: int, plane: int, value: float) -> bool:
+def fail(fault: Any, code: Fault, lane: int, index: int, plane: int, value: float) -> bool:
     fault[0] = code.value
     fault[1] = lane
     fault[2] = index
@@ -58,7 +59,7 @@ def _fail(fault: Any, code: Fault, lane: int, index: int, plane: int, value: flo
 
 
 @njit
-def _bounded(floats: Any, f: int, value: float, clip: bool, open_end: bool) -> tuple[Any, bool]:
+def bounded(floats: Any, f: int, value: float, clip: bool, open_end: bool) -> tuple[Any, bool]:
     """The value brought into the plane's range, and whether that was allowed."""
     low, high = floats[f + Number.LOW], floats[f + Number.HIGH]
     if value >= low and (value < high or (value == high and not open_end)) and math.isfinite(value):
@@ -70,37 +71,67 @@ def _bounded(floats: Any, f: int, value: float, clip: bool, open_end: bool) -> t
 
 
 @njit
-def _in_bin(floats: Any, f: int, value: float) -> float:
+def in_bin(floats: Any, f: int, value: float) -> float:
     return 1.0 if floats[f + Number.EDGE_LOW] <= value < floats[f + Number.EDGE_HIGH] else 0.0
 
 
 @njit
-def _sees(sight: Any, shade: Any, cell: int, opaque: bool) -> bool:
-    """Whether a cell is in the light, given how near each direction is shaded."""
-    known = False
-    for group in range(2):
-        at = cell * SightField.WIDTH + group * SightField.GROUP
-        key = sight[at + SightField.KEY]
-        left = sight[at + SightField.LEFT]
-        if left >= 0:
-            known = True
-            if max(shade[left], shade[sight[at + SightField.RIGHT]]) >= key:
-                return True
-        if opaque:
-            for i in range(sight[at + SightField.FROM], sight[at + SightField.TO]):
-                if shade[i] >= key:
-                    return True
-    # Only the agent's own cell has no direction.
-    return not known
+def _lit(sight: Any, shade: Any, cells: int, cell: int, group: int) -> bool:
+    """Whether the centre of a cell is in the light of one group of directions."""
+    key = sight[(group + SightField.KEY) * cells + cell]
+    left = shade[sight[(group + SightField.LEFT) * cells + cell]]
+    right = shade[sight[(group + SightField.RIGHT) * cells + cell]]
+    return left >= key or right >= key
 
 
 @njit
-def _shade(sight: Any, shade: Any, cell: int) -> None:
-    for group in range(2):
-        at = cell * SightField.WIDTH + group * SightField.GROUP
-        key = sight[at + SightField.KEY]
-        for i in range(sight[at + SightField.FROM], sight[at + SightField.TO]):
-            shade[i] = min(shade[i], key)
+def _part_lit(sight: Any, shade: Any, cells: int, cell: int) -> bool:
+    """Whether any part of an opaque cell's line is in the light."""
+    for group in (0, SECOND):
+        key = sight[(group + SightField.KEY) * cells + cell]
+        for i in range(sight[(group + SightField.FROM) * cells + cell], sight[(group + SightField.TO) * cells + cell]):
+            if shade[i] >= key:
+                return True
+    return False
+
+
+@njit
+def _sees(sight: Any, shade: Any, cells: int, cell: int, opaque: bool) -> bool:
+    """Whether a cell is in the light, given how near each direction is shaded."""
+    if _lit(sight, shade, cells, cell, 0) or _lit(sight, shade, cells, cell, SECOND):
+        return True
+    return opaque and _part_lit(sight, shade, cells, cell)
+
+
+@njit
+def _see_all(sight: Any, shade: Any, cells: int, walls: Any, dark: int, by_part: bool, seen: Any) -> None:
+    """`_sees` for every cell; `walls` lists the `dark` opaque ones."""
+    key, left, right = SightField.KEY * cells, SightField.LEFT * cells, SightField.RIGHT * cells
+    for cell in range(cells):
+        near = max(shade[np.uintp(sight[np.uintp(left + cell)])], shade[np.uintp(sight[np.uintp(right + cell)])])
+        seen[cell] = near >= sight[np.uintp(key + cell)]
+    more = SightField.WIDTH * cells
+    for i in range(sight[more]):
+        cell = sight[more + 1 + i]
+        if not seen[cell]:
+            seen[cell] = _lit(sight, shade, cells, cell, SECOND)
+    if by_part:
+        for w in range(dark):
+            if not seen[walls[w]]:
+                seen[walls[w]] = _part_lit(sight, shade, cells, walls[w])
+
+
+@njit
+def _shade_all(sight: Any, shade: Any, cells: int, walls: Any, dark: int, directions: int) -> None:
+    """Let every opaque cell shade its directions: each then holds the key of the nearest one."""
+    shade[:] = FAR
+    shade[directions + 1] = -1
+    for w in range(dark):
+        for group in (0, SECOND):
+            at = group * cells + walls[w]
+            key = sight[at + SightField.KEY * cells]
+            for i in range(sight[at + SightField.FROM * cells], sight[at + SightField.TO * cells]):
+                shade[i] = min(shade[i], key)
 
 
 @njit
@@ -161,11 +192,11 @@ def _write_world(
         elif kind == Kind.WORLD_VALUE or kind == Kind.WORLD_BIN:
             column = binding[Bind.SIZE + ints[o + Op.SOURCE]]
             raw = scalars[lane, column] if column >= 0 else floats[f + Number.DEFAULT]
-            value, good = _bounded(floats, f, raw, clip, kind == Kind.WORLD_BIN)
+            value, good = bounded(floats, f, raw, clip, kind == Kind.WORLD_BIN)
             if not good:
-                return _fail(fault, Fault.SCALAR, lane, 0, p, raw)
+                return fail(fault, Fault.SCALAR, lane, 0, p, raw)
             if kind == Kind.WORLD_BIN:
-                value = _in_bin(floats, f, value)
+                value = in_bin(floats, f, value)
             else:
                 value = (value - floats[f + Number.OFFSET]) / floats[f + Number.SPAN]
             for cell in range(rows * columns):
@@ -187,11 +218,11 @@ def _write_world(
             elif kind == Kind.TILE_VALUE or kind == Kind.TILE_BIN:
                 column = binding[Bind.SIZE + ints[o + Op.SOURCE]]
                 raw = float(planes[lane, column, i, j]) if column >= 0 else floats[f + Number.DEFAULT]
-                value, good = _bounded(floats, f, raw, clip, kind == Kind.TILE_BIN)
+                value, good = bounded(floats, f, raw, clip, kind == Kind.TILE_BIN)
                 if not good:
-                    return _fail(fault, Fault.TILE, lane, tile, p, raw)
+                    return fail(fault, Fault.TILE, lane, tile, p, raw)
                 if kind == Kind.TILE_BIN:
-                    value = _in_bin(floats, f, value)
+                    value = in_bin(floats, f, value)
                 else:
                     value = (value - floats[f + Number.OFFSET]) / floats[f + Number.SPAN]
             else:
@@ -248,9 +279,9 @@ def _write_cells(
                 if reduce == Reducer.MEAN:
                     value /= sums[slot, at + 1]
             if checked:
-                value, good = _bounded(floats, f, value, clip, False)
+                value, good = bounded(floats, f, value, clip, False)
                 if not good:
-                    return _fail(fault, Fault.VALUE, lane, owner[slot], p, value)
+                    return fail(fault, Fault.VALUE, lane, owner[slot], p, value)
             elif kind == Kind.COUNT:
                 value = min(value, most)
             out[start + cell * cell_stride] = (value - offset) / span * scale + half
@@ -259,8 +290,8 @@ def _write_cells(
 
 @njit
 def _find_objects(
-    binding: Any, entities: Any, lane: int, self_id: int, view: Any, rows: int, columns: int, reads: bool, sighted: bool,
-    shape: Any, near: Any, tags: Any, fault: Any,
+    binding: Any, entities: Any, lane: int, self_id: int, view: Any, rows: int, columns: int, reads: bool,
+    sighted: bool, shape: Any, near: Any, tags: Any, fault: Any,
 ) -> int:  # fmt: skip
     """Place the objects that may touch the window: how many there are (`near` their indices), -1 for a fault."""
     found = 0
@@ -270,14 +301,14 @@ def _find_objects(
             continue
         raw = entities[lane, k, Column.TAG]
         if not (raw >= 0.0 and raw < binding[Bind.TAGS]):
-            _fail(fault, Fault.TAG, lane, k, 0, raw)
+            fail(fault, Fault.TAG, lane, k, 0, raw)
             return -1
         tag = binding[first_tag + int(raw)] if reads else -1
         if tag < 0 and not (sighted and entities[lane, k, Column.OPAQUE] != 0.0):
             continue
         touch = place(entities, lane, k, view, rows, columns, shape)
         if touch < 0:
-            _fail(fault, Fault.GEOMETRY, lane, k, 0, 0.0)
+            fail(fault, Fault.GEOMETRY, lane, k, 0, 0.0)
             return -1
         if touch > 0:
             near[found] = k
@@ -326,11 +357,11 @@ def _load_values(
                 value = entities[lane, k, Column.PROPERTIES + column]
             good = math.isfinite(value)
             if ranged:
-                value, good = _bounded(floats, f, value, clip, kind == Kind.BIN)
+                value, good = bounded(floats, f, value, clip, kind == Kind.BIN)
             if not good and bad[k] == 0:
                 bad[k] = p + 1
             if kind == Kind.BIN:
-                value = _in_bin(floats, f, value)
+                value = in_bin(floats, f, value)
             elif reduce == Reducer.REPRESENTATIVE:
                 value = (value - offset) / span
             if reduce == Reducer.REPRESENTATIVE:
@@ -354,7 +385,7 @@ def _bad_value(
         value = floats[NumberHead.SIZE + (bad - 1) * Number.WIDTH + Number.DEFAULT]
         if column >= 0:
             value = entities[lane, k, Column.PROPERTIES + column]
-    _fail(fault, Fault.VALUE, lane, k, bad - 1, value)
+    fail(fault, Fault.VALUE, lane, k, bad - 1, value)
 
 
 @njit
@@ -446,9 +477,9 @@ def observe_lanes(
     sums = np.empty((cells, max(accumulators, 1)))
     walls = np.empty(cells, np.int32)
     is_wall = np.zeros(cells, np.bool_)
-    shade = np.full(max(ints[Head.DIRECTIONS], 1), FAR, np.int32)
+    shade = np.full(ints[Head.DIRECTIONS] + 2, FAR, np.int32)
     seen = np.ones(cells if sighted else 1, np.bool_)
-    shaded = False
+    shaded = swept = False
 
     for lane in range(poses.shape[0]):
         base = lane * size
@@ -465,7 +496,7 @@ def observe_lanes(
             floats[NumberHead.AGENT_COLUMN],
         )
         if not good:
-            _fail(fault, Fault.POSE, lane, 0, 0, 0.0)
+            fail(fault, Fault.POSE, lane, 0, 0, 0.0)
             return
         self_id = int(poses[lane, 3])
         taken = 0
@@ -530,19 +561,21 @@ def observe_lanes(
                         is_wall[cell] = True
                         walls[dark] = cell
                         dark += 1
-            if shaded:
-                shade[:] = FAR
             shaded = dark > 0
-            for w in range(dark):
-                _shade(sight, shade, walls[w])
-            if (tiled and ints[Head.READS_TILES] != 0) or ints[Head.SHOWS_SIGHT] != 0:
-                for cell in range(cells):
-                    seen[cell] = not shaded or _sees(sight, shade, cell, walls_by_part and is_wall[cell])
+            if shaded:
+                _shade_all(sight, shade, cells, walls, dark, ints[Head.DIRECTIONS])
+            swept = (tiled and ints[Head.READS_TILES] != 0) or ints[Head.SHOWS_SIGHT] != 0
+            if swept:
+                if shaded:
+                    _see_all(sight, shade, cells, walls, dark, walls_by_part, seen)
+                else:
+                    seen[:] = True
                 for p in range(ints[Head.PLANES]):
                     if ints[Head.SIZE + p * Op.WIDTH + Op.KIND] == Kind.VISIBLE:
+                        yes, no, at = scale + half, half, base + p * plane_stride
                         for cell in range(cells):
-                            shown = (1.0 if seen[cell] else 0.0) * scale + half
-                            out[base + cell * cell_stride + p * plane_stride] = shown
+                            out[at] = yes if seen[cell] else no
+                            at += cell_stride
         if other and not _write_world(
             ints, floats, binding, lane, view, tiles, planes, scalars, frames, seen, out, base, fault
         ):
@@ -551,7 +584,10 @@ def observe_lanes(
             cell = touched[slot]
             slot_of[cell] = -1
             if sighted:
-                hidden[slot] = shaded and not _sees(sight, shade, cell, walls_by_part and is_wall[cell])
+                if swept:
+                    hidden[slot] = not seen[cell]
+                else:
+                    hidden[slot] = shaded and not _sees(sight, shade, cells, cell, walls_by_part and is_wall[cell])
         if not _write_cells(
             ints, floats, view, lane, taken, touched, hidden, owner, shape, kept, sums, distance, out, base, fault
         ):
@@ -580,12 +616,13 @@ def inspect_lane(
     shape = np.empty((entities.shape[1], SHAPE_WIDTH))
     spans = np.empty((rows, 2), np.int64)
     is_wall = np.zeros(rows * columns, np.bool_)
-    shade = np.full(max(ints[Head.DIRECTIONS], 1), FAR, np.int32)
+    shade = np.full(ints[Head.DIRECTIONS] + 2, FAR, np.int32)
     set_view(
         view, poses[0, 0], poses[0, 1], poses[0, 2], ints[Head.ROTATE], floats[NumberHead.CELL],
         floats[NumberHead.AGENT_ROW], floats[NumberHead.AGENT_COLUMN],
     )  # fmt: skip
     keys[:, :] = -1.0
+    walls, dark = np.empty(rows * columns, np.int32), 0
     for k in range(entities.shape[1]):
         if entities[0, k, Column.ALIVE] == 0.0 or k == int(poses[0, 3]):
             continue
@@ -605,7 +642,10 @@ def inspect_lane(
             if tile >= 0 and opaque_tiles[tiles[0, tile // tiles.shape[2], tile % tiles.shape[2]]] != 0:
                 is_wall[cell] = True
         if is_wall[cell]:
-            _shade(sight, shade, cell)
-    by_part = ints[Head.SIGHT] == Sight.SHADOW
-    for cell in range(rows * columns):
-        seen[cell] = not sighted or _sees(sight, shade, cell, by_part and is_wall[cell])
+            walls[dark] = cell
+            dark += 1
+    if sighted:
+        _shade_all(sight, shade, rows * columns, walls, dark, ints[Head.DIRECTIONS])
+        _see_all(sight, shade, rows * columns, walls, dark, ints[Head.SIGHT] == Sight.SHADOW, seen)
+    else:
+        seen[:] = True

@@ -231,7 +231,7 @@ def compile_program(
     )
     floats[: NumberHead.SIZE] = (spec.cell, *agent, scale, half)
     flat = (template.T if channels_first else template).reshape(-1)
-    return Program(ints, floats, flat, table.reshape(-1), tuple(sources), planes)
+    return Program(ints, floats, flat, table, tuple(sources), planes)
 
 
 def _reducer(plane: Plane, select: Select) -> Reducer:

@@ -39,7 +39,7 @@ class Sight(IntEnum):
 
 
 class SightField(IntEnum):
-    """Columns of the table: per cell two groups of five, the second starting at `GROUP`."""
+    """Fields of the table, each for all cells: two groups of five, the second starting at `GROUP`."""
 
     KEY = 0  # order from near to far
     FROM = 1  # first number that the cell shades when it is opaque
@@ -50,7 +50,7 @@ class SightField(IntEnum):
     WIDTH = 10
 
 
-def sight_table(mode: Sight, rows: int, columns: int, agent: tuple[float, float]) -> tuple[Table, int]:
+def sight_table(mode: Sight, rows: int, columns: int, agent: tuple[float, float]) -> tuple[NDArray[np.int32], int]:
     """Table for a window of `rows` x `columns` cells with the agent at (row, column), in cells.
 
     Args:
@@ -59,17 +59,28 @@ def sight_table(mode: Sight, rows: int, columns: int, agent: tuple[float, float]
         agent: where rays start, in cells from the far left corner.
 
     Returns:
-        The table, shape (rows * columns, `SightField.WIDTH`), and the number of directions.
+        The flat table and the number of directions. Value `field` of a cell is at `field * cells + cell`; after
+        `SightField.WIDTH` fields come the number of cells with a second group and then those cells. Two numbers beyond
+        the directions stand for what is always lit and for what is never lit.
     """
     if mode == Sight.NONE:
-        return np.zeros((0, SightField.WIDTH), np.int32), 0
+        return np.zeros(0, np.int32), 0
     table = np.full((rows * columns, SightField.WIDTH), -1, np.int32)
     for group in (0, SightField.GROUP):
         table[:, group + SightField.FROM] = 0
         table[:, group + SightField.TO] = 0
-    if mode == Sight.CENTER:
-        return table, _fill_center(table, rows, columns, agent)
-    return table, _fill_shadow(table, rows, columns, agent)
+    fill = _fill_center if mode == Sight.CENTER else _fill_shadow
+    directions = fill(table, rows, columns, agent)
+    always, never = directions, directions + 1
+    second = SightField.GROUP + SightField.LEFT
+    # Only the agent's own cell has no direction.
+    home = (table[:, SightField.LEFT] < 0) & (table[:, second] < 0)
+    more = np.flatnonzero(table[:, second] >= 0)
+    for field in (SightField.LEFT, SightField.RIGHT):
+        table[table[:, field] < 0, field] = never
+        table[table[:, SightField.GROUP + field] < 0, SightField.GROUP + field] = never
+        table[home, field] = always
+    return np.concatenate([table.T.reshape(-1), [len(more)], more]).astype(np.int32), directions
 
 
 def _unique(values: NDArray[np.float64]) -> NDArray[np.float64]:

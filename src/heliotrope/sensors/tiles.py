@@ -1,3 +1,5 @@
+# Arrays are typed by Numba, not here, so what is read from them is Any.
+# mypy: disable-error-code="no-any-return"
 """The short way for maps of tiles: a window of whole tiles, no objects, no sight.
 
 A look-up table holds the finished planes of every tile id, so a cell costs one look-up and one store. Where an
@@ -14,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .channels import Kind
-from .kernels import OUTSIDE, _bounded, _fail, _in_bin
+from .kernels import OUTSIDE, bounded, fail, in_bin
 from .program import Bind, Fault, Head, Number, NumberHead, Op
 
 __all__ = ["WORD", "as_words", "observe_tiles"]
@@ -50,42 +52,77 @@ def _steps(quarter: int) -> tuple[int, int, int, int]:
 
 
 @njit
+def _inside(start: int, step: int, length: int, limit: int) -> tuple[int, int]:
+    """First and one past the last k in 0..length-1 with 0 <= start + k * step < limit, for a step of -1, 0 or 1."""
+    if step == 0:
+        return (0, length) if 0 <= start < limit else (0, 0)
+    low, high = (-start, limit - start) if step > 0 else (start - limit + 1, start + 1)
+    low = min(max(low, 0), length)
+    return low, max(min(high, length), low)
+
+
+@njit
 def _paint_words(
     tiles: Any, lane_start: int, high: int, wide: int, start: Any, steps: Any, rows: int, columns: int, words: Any,
-    word_table: Any, first: int,
+    word_table: Any, first: int, shared: Any,
 ) -> None:  # fmt: skip
-    """Write one lane's cells as words; `start` is the tile of cell (0, 0)."""
+    """Write one lane's cells as words; `start` is the tile of cell (0, 0), `shared` bits that every cell has."""
     down_i, down_j, right_i, right_j = steps
-    i0, j0 = start
-    end_i, end_j = (
-        i0 + down_i * (rows - 1) + right_i * (columns - 1),
-        j0 + down_j * (rows - 1) + right_j * (columns - 1),
-    )
-    whole = min(i0, end_i) >= 0 and max(i0, end_i) < high and min(j0, end_j) >= 0 and max(j0, end_j) < wide
-    # Unsigned numbers that wrap around: the compiler then leaves out its check for negative indices.
-    at = np.uintp(first)
-    one = np.uintp(1)
-    if whole:
-        row_start = np.uintp(lane_start + i0 * wide + j0)
-        down, right = np.uintp(down_i * wide + down_j), np.uintp(right_i * wide + right_j)
-        for _ in range(rows):
-            tile = row_start
-            for _ in range(columns):
-                words[at] = word_table[tiles[tile]]
-                at += one
-                tile += right
-            row_start += down
-        return
+    outside = word_table[OUTSIDE] | shared
+    at, one = np.uintp(first), np.uintp(1)
+    right = np.uintp(right_i * wide + right_j)
     for r in range(rows):
-        i, j = i0 + down_i * r, j0 + down_j * r
-        for _ in range(columns):
-            if 0 <= i < high and 0 <= j < wide:
-                words[at] = word_table[tiles[np.uintp(lane_start + i * wide + j)]]
-            else:
-                words[at] = word_table[OUTSIDE]
+        i, j = start[0] + down_i * r, start[1] + down_j * r
+        low_i, high_i = _inside(i, right_i, columns, high)
+        low_j, high_j = _inside(j, right_j, columns, wide)
+        low, stop = max(low_i, low_j), min(high_i, high_j)
+        if stop <= low:
+            low, stop = columns, columns
+        for _ in range(low):
+            words[at] = outside
             at += one
-            i += right_i
-            j += right_j
+        tile = np.uintp(lane_start + (i + right_i * low) * wide + j + right_j * low)
+        for _ in range(stop - low):
+            words[at] = word_table[tiles[tile]] | shared
+            at += one
+            tile += right
+        for _ in range(columns - stop):
+            words[at] = outside
+            at += one
+
+
+@njit
+def _paint_values(
+    floats: Any, f: int, binned: bool, clip: bool, planes: Any, plane_start: int, high: int, wide: int, start: Any,
+    steps: Any, rows: int, columns: int, out: Any, base: int, cell_stride: int,
+) -> int:  # fmt: skip
+    """Write one plane of tile values; -1, or the tile whose value is out of range."""
+    down_i, down_j, right_i, right_j = steps
+    low, most = floats[f + Number.LOW], floats[f + Number.HIGH]
+    offset, span = floats[f + Number.OFFSET], floats[f + Number.SPAN]
+    edge_low, edge_high = floats[f + Number.EDGE_LOW], floats[f + Number.EDGE_HIGH]
+    scale, half = floats[NumberHead.SCALE], floats[NumberHead.HALF]
+    right = right_i * wide + right_j
+    for r in range(rows):
+        i, j = start[0] + down_i * r, start[1] + down_j * r
+        low_i, high_i = _inside(i, right_i, columns, high)
+        low_j, high_j = _inside(j, right_j, columns, wide)
+        first, stop = max(low_i, low_j), min(high_i, high_j)
+        tile = (i + right_i * first) * wide + j + right_j * first
+        at = base + (r * columns + first) * cell_stride
+        for _ in range(stop - first):
+            value = float(planes[np.uintp(plane_start + tile)])
+            if not (value >= low and value < most):
+                value, good = bounded(floats, f, value, clip, binned)
+                if not good:
+                    return tile
+            shown = (value - offset) / span
+            if binned:
+                shown = 1.0 if edge_low <= value < edge_high else 0.0
+            out[np.uintp(at)] = shown * scale + half
+            at += cell_stride
+            tile += right
+    return -1
 
 
 @njit(nogil=True, cache=True)
@@ -121,7 +158,6 @@ def observe_tiles(
     rows, columns, count = ints[Head.ROWS], ints[Head.COLUMNS], ints[Head.PLANES]
     cell_stride, plane_stride = ints[Head.CELL_STRIDE], ints[Head.PLANE_STRIDE]
     cells = rows * columns
-    size = cells * count
     scale, half = floats[NumberHead.SCALE], floats[NumberHead.HALF]
     clip = ints[Head.CLIP] != 0
     agent_row, agent_column = (
@@ -129,23 +165,57 @@ def observe_tiles(
         int(np.floor(floats[NumberHead.AGENT_COLUMN])),
     )
     high, wide = tiles.shape[1], tiles.shape[2]
-    flat_tiles = tiles.reshape(-1)
-    as_word = plane_stride == 1
+    flat_tiles, flat_planes = tiles.reshape(-1), planes.reshape(-1)
+    words_fit = plane_stride == 1
+    # Planes with work of their own, so that the others cost nothing per lane.
+    busy = np.empty(count, np.int64)
+    shown = np.zeros(count)
+    works = 0
+    for p in range(count):
+        kind = ints[Head.SIZE + p * Op.WIDTH + Op.KIND]
+        if Kind.TILE_VALUE <= kind <= Kind.WORLD_BIN:
+            busy[works] = p
+            works += 1
     for lane in range(poses.shape[0]):
-        base = lane * size
+        base = lane * cells * count
         ahead_i, ahead_j, right_i, right_j = _steps(poses[lane, 2] & 3)
-        i0 = poses[lane, 0] + ahead_i * agent_row - right_i * agent_column
-        j0 = poses[lane, 1] + ahead_j * agent_row - right_j * agent_column
+        start = (
+            poses[lane, 0] + ahead_i * agent_row - right_i * agent_column,
+            poses[lane, 1] + ahead_j * agent_row - right_j * agent_column,
+        )
         steps = (-ahead_i, -ahead_j, right_i, right_j)
-        if as_word and (lane + 1) * cells <= words.shape[0]:
+        as_word = words_fit and (lane + 1) * cells <= words.shape[0]
+        shared = np.uint64(0)
+        for b in range(works):
+            p = busy[b]
+            o, f = Head.SIZE + p * Op.WIDTH, NumberHead.SIZE + p * Number.WIDTH
+            kind = ints[o + Op.KIND]
+            column = binding[Bind.SIZE + ints[o + Op.SOURCE]]
+            binned = kind == Kind.TILE_BIN or kind == Kind.WORLD_BIN
+            of_world = kind == Kind.WORLD_VALUE or kind == Kind.WORLD_BIN
+            if not of_world and column >= 0:
+                continue
+            raw = floats[f + Number.DEFAULT] if column < 0 else scalars[lane, column]
+            value, good = bounded(floats, f, raw, clip, binned)
+            if not good:
+                fail(fault, Fault.SCALAR, lane, 0, p, raw)
+                return
+            if binned:
+                value = in_bin(floats, f, value)
+            else:
+                value = (value - floats[f + Number.OFFSET]) / floats[f + Number.SPAN]
+            shown[p] = value * scale + half
+            if as_word and of_world:
+                shared |= np.uint64(np.uint8(shown[p])) << np.uint64(8 * p)
+        if as_word:
             _paint_words(
-                flat_tiles, lane * high * wide, high, wide, (i0, j0), steps, rows, columns, words, word_table,
-                lane * cells,
+                flat_tiles, lane * high * wide, high, wide, start, steps, rows, columns, words, word_table,
+                lane * cells, shared,
             )  # fmt: skip
         else:
             for r in range(rows):
                 for c in range(columns):
-                    i, j = i0 - ahead_i * r + right_i * c, j0 - ahead_j * r + right_j * c
+                    i, j = start[0] - ahead_i * r + right_i * c, start[1] - ahead_j * r + right_j * c
                     known = tiles[lane, i, j] if 0 <= i < high and 0 <= j < wide else OUTSIDE
                     at = base + (r * columns + c) * cell_stride
                     for p in range(count):
@@ -154,42 +224,28 @@ def observe_tiles(
             for p in range(count):
                 if ints[Head.SIZE + p * Op.WIDTH + Op.KIND] == Kind.SELF:
                     out[base + ints[Head.SELF_CELL] * cell_stride + p * plane_stride] = scale + half
-        for p in range(count):
+        for b in range(works):
+            p = busy[b]
             o, f = Head.SIZE + p * Op.WIDTH, NumberHead.SIZE + p * Number.WIDTH
             kind = ints[o + Op.KIND]
-            if kind < Kind.TILE_VALUE or kind > Kind.WORLD_BIN:
-                continue
-            binned = kind == Kind.TILE_BIN or kind == Kind.WORLD_BIN
             column = binding[Bind.SIZE + ints[o + Op.SOURCE]]
-            low, span, whole_low, whole_high = (
-                floats[f + Number.OFFSET],
-                floats[f + Number.SPAN],
-                floats[f + Number.LOW],
-                floats[f + Number.HIGH],
-            )
-            if kind == Kind.WORLD_VALUE or kind == Kind.WORLD_BIN or column < 0:
-                raw = floats[f + Number.DEFAULT] if column < 0 else scalars[lane, column]
-                value, good = _bounded(floats, f, raw, clip, binned)
-                if not good:
-                    _fail(fault, Fault.SCALAR, lane, 0, p, raw)
+            at = base + p * plane_stride
+            if kind == Kind.WORLD_VALUE or kind == Kind.WORLD_BIN:
+                if not as_word:
+                    for cell in range(cells):
+                        out[at + cell * cell_stride] = shown[p]
+            elif column < 0:
+                for cell in range(cells):
+                    i = start[0] - ahead_i * (cell // columns) + right_i * (cell % columns)
+                    j = start[1] - ahead_j * (cell // columns) + right_j * (cell % columns)
+                    if 0 <= i < high and 0 <= j < wide:
+                        out[at + cell * cell_stride] = shown[p]
+            else:
+                plane_start = (lane * planes.shape[1] + column) * high * wide
+                tile = _paint_values(
+                    floats, f, kind == Kind.TILE_BIN, clip, flat_planes, plane_start, high, wide, start, steps, rows,
+                    columns, out, at, cell_stride,
+                )  # fmt: skip
+                if tile >= 0:
+                    fail(fault, Fault.TILE, lane, tile, p, float(flat_planes[plane_start + tile]))
                     return
-                shown = (_in_bin(floats, f, value) if binned else (value - low) / span) * scale + half
-            for r in range(rows):
-                i, j = i0 - ahead_i * r, j0 - ahead_j * r
-                at = base + r * columns * cell_stride + p * plane_stride
-                for _ in range(columns):
-                    inside = 0 <= i < high and 0 <= j < wide
-                    if kind == Kind.WORLD_VALUE or kind == Kind.WORLD_BIN or (inside and column < 0):
-                        out[at] = shown
-                    elif inside:
-                        raw = float(planes[lane, column, i, j])
-                        value = raw
-                        if binned or not (raw >= whole_low and raw <= whole_high):
-                            value, good = _bounded(floats, f, raw, clip, binned)
-                            if not good:
-                                _fail(fault, Fault.TILE, lane, i * wide + j, p, raw)
-                                return
-                        out[at] = (_in_bin(floats, f, value) if binned else (value - low) / span) * scale + half
-                    at += cell_stride
-                    i += right_i
-                    j += right_j
