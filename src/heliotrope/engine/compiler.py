@@ -30,8 +30,8 @@ class _RuleLibrary(JITCodeLibrary):  # type: ignore[misc]
 def _placeholder() -> Any:
     """Stands for the Python callable that a rule does not have.
 
-    Numba insists on a builtin and tells overloads apart by it: a new one each time. Calling a rule from Python ends here,
-    with a TypeError because this method takes no arguments.
+    Numba insists on a builtin and tells overloads apart by it: a new one each time. Calling a rule from Python ends
+    here, with a TypeError because this method takes no arguments.
     """
     return {}.clear
 

@@ -18,14 +18,15 @@ def rule(function: Callable[P, R]) -> Callable[P, R]:
 
     Rules are not cached one by one: the loop that calls them is (`heliotrope.engine.kernels`), together with
     everything it calls. `error_model="numpy"` because Python's division check would branch on every division.
-    `_nrt=True` because a function that is compiled on behalf of another inherits the option, and the loop has it off:
-    rules may make arrays.
+    A function that is compiled on behalf of another inherits the options that it does not set: the loop has reference
+    counting (`_nrt`) off and inlines some rules by force.
     """
-    return cast(Callable[P, R], numba.njit(function, error_model="numpy", nogil=True, _nrt=True, pipeline_class=RuleCompiler))
+    options = {"error_model": "numpy", "nogil": True, "_nrt": True, "forceinline": False}
+    return cast(Callable[P, R], numba.njit(function, pipeline_class=RuleCompiler, **options))
 
 
 @rule
 def fill_row(row: Any, value: Any) -> None:
-    """Write `value` into every element of a one-dimensional array (Numba compiles this faster than `row[:] = value`)."""
+    """Write `value` into every element of a row (Numba compiles this faster than `row[:] = value`)."""
     for index in range(row.shape[0]):
         row[index] = value
