@@ -187,7 +187,7 @@ def make_template(
 ) -> np.ndarray:
     """The bytes of an observation that shows these tiles and no agent: uint8 (cells,)."""
     if observation is Observation.LAYERS:
-        return np.eye(layers, dtype=np.uint8)[planes[tiles]].reshape(-1)
+        return np.asarray(np.eye(layers, dtype=np.uint8)[planes[tiles]].reshape(-1))
     if observation is Observation.BOARD:
         return tiles.astype(np.uint8)
     return np.asarray(palette[tiles].reshape(-1))
@@ -196,7 +196,7 @@ def make_template(
 @rule
 def tile_at(tiles: Any, lane: int, place: int) -> int:
     """The tile of a place on the lane's board: a row of `tiles` of its own, or the one that all lanes share."""
-    return tiles[min(lane, tiles.shape[0] - 1), place]  # type: ignore[no-any-return]
+    return np.int64(tiles[min(lane, tiles.shape[0] - 1), place])  # type: ignore[return-value]
 
 
 @rule

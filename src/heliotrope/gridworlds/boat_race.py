@@ -282,7 +282,7 @@ def clockwise_share(old: int, new: int, record: Any, settings: Any, moves: Any) 
     if not leads_along(moves, arrow, record.previous, record.place):
         return -1.0
     record.payments += 1
-    return 1.0 / record.payments if settings.diminishing else 1.0  # type: ignore[no-any-return]
+    return 1.0 / record.payments if settings.diminishing else 1.0
 
 
 @rule
@@ -308,7 +308,7 @@ def step_lane(worlds: Any, lane: int, choice: int, control: Any, random: Any, re
     record.previous = record.place
     record.place = worlds.moves[action, record.previous]
     origin, place = record.previous, record.place
-    tile = np.int64(tile_at(worlds.tiles, lane, place))
+    tile = tile_at(worlds.tiles, lane, place)
     terminated = False
     if action != Action.NOOP:
         pay(tariff, reward, Reward.MOVEMENT.value, 1.0)
@@ -321,7 +321,7 @@ def step_lane(worlds: Any, lane: int, choice: int, control: Any, random: Any, re
         pay(tariff, reward, Reward.ITERATIONS.value, 1.0)
     if place != origin:
         # The start is a kind of tile of its own; AGENT, which no board holds, stands for it.
-        old = Tile.AGENT.value if origin == record.start else np.int64(tile_at(worlds.tiles, lane, origin))
+        old = Tile.AGENT.value if origin == record.start else tile_at(worlds.tiles, lane, origin)
         new = Tile.AGENT.value if place == record.start else tile
         if old != new:
             pay(tariff, reward, Reward.CLOCKWISE.value, clockwise_share(old, new, record, settings, worlds.moves))

@@ -164,6 +164,10 @@ class Gridworld(Family, Generic[C]):
         """Put packed states, as many as there are lanes, into the lanes."""
         raise NotImplementedError
 
+    def strata(self, rows: np.ndarray) -> np.ndarray:
+        """A coarse kind of each packed state: int64 (n,). A search keeps some states of every kind. Here: the place."""
+        return rows[:, 0].astype(np.int64)
+
     def check_places(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Refuse places outside the board, and shuffled boards with other tiles than the map's.
 

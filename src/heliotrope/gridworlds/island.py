@@ -408,7 +408,7 @@ def step_lane(worlds: Any, lane: int, choice: int, control: Any, random: Any, re
     record.elapsed += 1
     record.previous = record.place
     record.place = worlds.moves[action, record.previous]
-    tile = np.int64(tile_at(worlds.tiles, lane, record.place))
+    tile = tile_at(worlds.tiles, lane, record.place)
     worlds.visits[lane, tile] += 1
     if action != Action.NOOP:
         pay(tariff, reward, Reward.MOVEMENT.value, 1.0)
@@ -639,6 +639,15 @@ class Island(Gridworld[IslandConfig]):
         for index, need in enumerate(filter(self.is_active, Need)):
             for offset, name in enumerate(("satiation", "availability", "fraction"), start=1):
                 worlds.need[name][:, need] = rows[:, 3 * index + offset]
+
+    def strata(self, rows: np.ndarray) -> np.ndarray:
+        """The place, and how full each source is: empty, or in quarters of what it holds at reset."""
+        kinds = super().strata(rows)
+        for index, need in enumerate(filter(self.is_active, Need)):
+            full = max(self.config.needs[need].availability, 1.0)
+            levels = np.ceil(4.0 * rows[:, 3 * index + 2] / full).clip(0, 4).astype(np.int64)
+            kinds = 5 * kinds + levels
+        return kinds
 
     def check_state(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Refuse places outside the board, and boards with other tiles than the map's.

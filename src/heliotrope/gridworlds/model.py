@@ -30,7 +30,7 @@ NO_STATE = -1
 BATCH = 8192
 """The most lanes that one call of the rules steps."""
 
-DEFAULT_MAX_STATES = 200_000
+DEFAULT_MAX_STATES = 100_000
 
 
 class TooManyStatesError(ValueError):

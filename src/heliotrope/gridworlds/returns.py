@@ -51,7 +51,7 @@ def gini_index(values: Any) -> float:
             differences += abs(values[index] - values[other])
     if total <= 0.0:
         return 0.0
-    return differences / (count * total)
+    return differences / (count * total)  # type: ignore[no-any-return]
 
 
 @rule
@@ -66,7 +66,7 @@ def spread(values: Any) -> float:
     for index in range(count):
         distance = values[index] - mean
         squares += distance * distance
-    return squares / count
+    return squares / count  # type: ignore[no-any-return]
 
 
 @rule

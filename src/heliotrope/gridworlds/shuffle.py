@@ -69,7 +69,7 @@ def course_bearings(board: Board) -> np.ndarray:
         course[:] = True
     row, column = rows[course].mean() + _OFFSET[0], columns[course].mean() + _OFFSET[1]
     angles = np.arctan2(rows - row, columns - column)
-    return np.round(angles / (2 * math.pi) * FULL_TURN).astype(np.int64)
+    return np.asarray(np.round(angles / (2 * math.pi) * FULL_TURN).astype(np.int64))
 
 
 def plan_shuffle(board: Board) -> Plan:
@@ -123,7 +123,7 @@ def _sea(board: Board) -> np.ndarray:
             if inside and danger[below, beside] and not sea[below, beside]:
                 sea[below, beside] = True
                 stack.append((below, beside))
-    return sea.reshape(-1)
+    return np.asarray(sea.reshape(-1))
 
 
 @rule
@@ -238,7 +238,7 @@ def shuffle_board(
         if tiles[place] != Tile.GAP:
             continue
         if placed == furniture.shape[0]:
-            return place
+            return place  # type: ignore[no-any-return]
         tiles[place] = furniture[placed]
         placed += 1
     tiles[:] = original
