@@ -35,6 +35,7 @@ from heliotrope.sensors import (
     Tiles,
     Visible,
 )
+from heliotrope.sensors.tiles import as_words, crop_words
 
 TAGS = ("food", "wall", "foe")
 VOCABULARY = ("ghost", *TAGS)
@@ -142,6 +143,29 @@ def test_tiles_agree_with_the_reference_both_ways(seed: int, rows: int, columns:
         assert sensor._short is not None
         sensor._short = None
         np.testing.assert_array_equal(got, sensor.observe(raster, pose))
+
+
+@quick
+@given(seeds, sides, sides, st.sampled_from(["none", "quarter"]))
+def test_cropping_finished_tiles_is_the_same(seed: int, rows: int, columns: int, rotate: Any) -> None:
+    rng = np.random.default_rng(seed)
+    raster = Raster(rng.integers(0, 4, (3, 5, 6)), scalars={"need": np.round(rng.random(3), 2)})
+    facts = [Tiles((1, 2, 3)), Property("need", of="world"), InWorld(), Self()]
+    sensor = GridSensor(GridSpec((rows, columns), rotate=rotate), facts)
+    tile = np.column_stack([rng.integers(-1, 6, 3), rng.integers(-1, 7, 3), rng.integers(0, 4, 3)])
+    want = sensor.observe_batch(raster, raster.pose(*tile.T))
+    planes = np.zeros((3, 5, 6, 8), np.uint8)
+    for plane in range(3):
+        planes[..., plane] = 255 * (raster.tiles == plane + 1)
+    planes[..., 4] = 255
+    need = (raster.scalars[:, 0] * 255 + 0.5).astype(np.uint64) << np.uint64(24)
+    own = np.array([255 << 40], np.uint64)
+    got = np.full(want.shape, 77, np.uint8)
+    flat = got.reshape(-1)
+    turned = tile if rotate == "quarter" else tile * (1, 1, 0)
+    board, outside = planes.view(np.uint64)[..., 0], np.zeros(1, np.uint64)
+    crop_words(sensor.program.ints, board, outside, need, own, turned, flat, as_words(flat, want.shape[-1]))
+    np.testing.assert_array_equal(got, want)
 
 
 @quick

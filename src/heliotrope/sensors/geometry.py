@@ -32,6 +32,11 @@ TIE = 1e-9
 """Squared distances (in cells) that differ by less are equal; the lower index then represents the cell."""
 
 HALF_PI = math.pi / 2
+TWO_BY_PI = 2 / math.pi
+
+# Coefficients of the power series of sine and cosine.
+S3, S5, S7, S9, S11, S13, S15 = ((-1) ** (n // 2) / math.factorial(n) for n in range(3, 16, 2))
+C4, C6, C8, C10, C12, C14, C16 = ((-1) ** (n // 2) / math.factorial(n) for n in range(4, 17, 2))
 
 
 # Forms of placed objects, as floats since they stand in a table of floats.
@@ -61,8 +66,8 @@ class Shape(IntEnum):
     TAN = 12
     X = 13
     Y = 14
-    HALF_X = 15  # half extents in world coordinates
-    HALF_Y = 16
+    YAW = 15
+    SWAPPED = 16  # whether A is half the length and not half the width
     WIDTH = 17
 
 
@@ -76,19 +81,22 @@ class View(IntEnum):
     X = 4
     Y = 5
     CELL = 6
-    WIDTH = 7
+    ANGLE = 7
+    WIDTH = 8
 
 
 @njit
 def set_view(view: Any, x: float, y: float, heading: float, turn: int, cell: float, row: float, column: float) -> bool:
     """Fill `view`; false if the pose is not finite."""
-    cos, sin = 1.0, 0.0
+    cos, sin, angle = 1.0, 0.0, 0.0
     if turn == Rotate.YAW:
-        cos, sin = math.cos(heading), math.sin(heading)
+        cos, sin, angle = math.cos(heading), math.sin(heading), heading
     elif turn == Rotate.QUARTER and math.isfinite(heading):
         k = math.floor(heading / HALF_PI + 0.5) & 3
         cos = 1.0 if k == 0 else (-1.0 if k == 2 else 0.0)
         sin = 1.0 if k == 1 else (-1.0 if k == 3 else 0.0)
+        angle = k * HALF_PI
+    view[View.ANGLE] = angle
     view[View.ROW] = row
     view[View.COLUMN] = column
     view[View.COS] = cos
@@ -97,6 +105,15 @@ def set_view(view: Any, x: float, y: float, heading: float, turn: int, cell: flo
     view[View.Y] = y
     view[View.CELL] = cell
     return math.isfinite(x) and math.isfinite(y) and math.isfinite(heading)
+
+
+@njit
+def cos_sin(x: float) -> tuple[float, float]:
+    """Cosine and sine of an angle within 45 degrees of zero, to the last bits, by their power series."""
+    y = x * x
+    odd = x + x * y * (S3 + y * (S5 + y * (S7 + y * (S9 + y * (S11 + y * (S13 + y * S15))))))
+    even = C4 + y * (C6 + y * (C8 + y * (C10 + y * (C12 + y * (C14 + y * C16)))))
+    return 1.0 - y * 0.5 + y * y * even, odd
 
 
 @njit
@@ -122,27 +139,26 @@ def place(entities: Any, lane: int, k: int, view: Any, rows: int, columns: int, 
     shape[k, Shape.V] = v
     shape[k, Shape.X] = x
     shape[k, Shape.Y] = y
+    shape[k, Shape.YAW] = yaw
     if entities[lane, k, Column.DISC] != 0.0:
         shape[k, Shape.FORM] = DISC
         shape[k, Shape.A] = a
         shape[k, Shape.HALF_U] = a
         shape[k, Shape.HALF_V] = a
-        shape[k, Shape.HALF_X] = a * cell
-        shape[k, Shape.HALF_Y] = a * cell
         return 1
-    own_cos, own_sin = 1.0, 0.0
-    if yaw != 0.0:
-        own_cos, own_sin = math.cos(yaw), math.sin(yaw)
-    shape[k, Shape.HALF_X] = (abs(own_cos) * a + abs(own_sin) * b) * cell
-    shape[k, Shape.HALF_Y] = (abs(own_sin) * a + abs(own_cos) * b) * cell
-    cos = own_cos * facing_cos + own_sin * facing_sin
-    sin = own_sin * facing_cos - own_cos * facing_sin
     # A box looks the same after half a turn, and with its sides exchanged after a quarter.
-    if cos < 0.0:
-        cos, sin = -cos, -sin
-    if sin < 0.0:
-        cos, sin = -sin, cos
-        a, b = b, a
+    turn = yaw - view[View.ANGLE]
+    quarters = math.floor(turn * TWO_BY_PI + 0.5)
+    near, aside = cos_sin(turn - quarters * HALF_PI)
+    # Without branches: which way a box is turned is as good as random.
+    negative = aside < 0.0
+    cos = -aside if negative else near
+    sin = near if negative else aside
+    swapped = ((quarters & 1) != 0) != negative
+    shape[k, Shape.SWAPPED] = 1.0 if swapped else 0.0
+    half_width, half_length = a, b
+    a = half_length if swapped else half_width
+    b = half_width if swapped else half_length
     shape[k, Shape.A] = a
     shape[k, Shape.B] = b
     if sin < SNAP or cos < SNAP:
@@ -186,7 +202,7 @@ def extent_u(shape: Any, k: int, low: float, high: float) -> tuple[float, float]
         left = u - half + (-at * shape[k, Shape.COT] if at < 0.0 else at * shape[k, Shape.TAN])
         at = min(max(v - tip, low), high) - (v - tip)
         right = u + half - (-at * shape[k, Shape.TAN] if at < 0.0 else at * shape[k, Shape.COT])
-        return left, max(left, right)
+        return left, right
     if shape[k, Shape.FORM] == DISC:
         at = min(max(v, low), high) - v
         half = math.sqrt(max(shape[k, Shape.A] * shape[k, Shape.A] - at * at, 0.0))
@@ -204,7 +220,7 @@ def extent_v(shape: Any, k: int, low: float, high: float) -> tuple[float, float]
         top = v - half + (-at * shape[k, Shape.TAN] if at < 0.0 else at * shape[k, Shape.COT])
         at = min(max(u - tip, low), high) - (u - tip)
         bottom = v + half - (-at * shape[k, Shape.COT] if at < 0.0 else at * shape[k, Shape.TAN])
-        return top, max(top, bottom)
+        return top, bottom
     if shape[k, Shape.FORM] == DISC:
         at = min(max(u, low), high) - u
         half = math.sqrt(max(shape[k, Shape.A] * shape[k, Shape.A] - at * at, 0.0))
@@ -298,22 +314,32 @@ def nearest_in_cell(shape: Any, k: int, view: Any, r: int, c: int) -> float:
         return du * du + dv * dv
     best = math.inf
     for side in range(2):
+        # Without branches (`&`, not `and`): which stretches exist is as good as random.
         line = float(r + side)
-        if v - half_v <= line <= v + half_v:
-            low, high = extent_u(shape, k, line, line)
-            low, high = max(low, float(c)), min(high, c + 1.0)
-            if low <= high:
-                du, dv = _pull(at_u, low, high), line - at_v
-                best = min(best, du * du + dv * dv)
+        low, high = extent_u(shape, k, line, line)
+        low, high = max(low, float(c)), min(high, c + 1.0)
+        du, dv = _pull(at_u, low, high), line - at_v
+        exists = (abs(line - v) <= half_v) & (low <= high)
+        best = min(best, du * du + dv * dv if exists else math.inf)
         line = float(c + side)
-        if u - half_u <= line <= u + half_u:
-            low, high = extent_v(shape, k, line, line)
-            low, high = max(low, float(r)), min(high, r + 1.0)
-            if low <= high:
-                du, dv = line - at_u, _pull(at_v, low, high)
-                best = min(best, du * du + dv * dv)
+        low, high = extent_v(shape, k, line, line)
+        low, high = max(low, float(r)), min(high, r + 1.0)
+        du, dv = line - at_u, _pull(at_v, low, high)
+        exists = (abs(line - u) <= half_u) & (low <= high)
+        best = min(best, du * du + dv * dv if exists else math.inf)
     # Without any stretch the overlap is thinner than rounding, and sits at the cell's nearest corner or the object's.
     return nearest_of_cell(view, r, c) if best == math.inf else best
+
+
+@njit
+def world_extent(shape: Any, k: int, view: Any) -> tuple[float, float]:
+    """Half extents of a box along the world's axes, in world units."""
+    a, b = shape[k, Shape.A] * view[View.CELL], shape[k, Shape.B] * view[View.CELL]
+    yaw = shape[k, Shape.YAW]
+    cos, sin = abs(math.cos(yaw)), abs(math.sin(yaw))
+    if shape[k, Shape.SWAPPED] != 0.0:
+        a, b = b, a
+    return a * cos + b * sin, a * sin + b * cos
 
 
 @njit
@@ -327,7 +353,10 @@ def unity_key(shape: Any, k: int, view: Any, r: int, c: int) -> float:
     x = view[View.X] + right * view[View.COS] - ahead * view[View.SIN]
     y = view[View.Y] + right * view[View.SIN] + ahead * view[View.COS]
     bound_x, bound_y = shape[k, Shape.X], shape[k, Shape.Y]
-    half_x, half_y = shape[k, Shape.HALF_X], shape[k, Shape.HALF_Y]
+    half_x, half_y = shape[k, Shape.HALF_U] * cell, shape[k, Shape.HALF_U] * cell
+    if shape[k, Shape.FORM] != DISC:
+        # Half extents along the world's axes; the window's own are known from the relative turn.
+        half_x, half_y = world_extent(shape, k, view)
     dx = (min(max(x, bound_x - half_x), bound_x + half_x) - view[View.X]) / cell
     dy = (min(max(y, bound_y - half_y), bound_y + half_y) - view[View.Y]) / cell
     return dx * dx + dy * dy

@@ -46,6 +46,7 @@ SHAPE_WIDTH = int(Shape.WIDTH)
 UNKNOWN = -1.0
 FAR = 1 << 30
 SECOND = int(SightField.GROUP)
+LEFT, RIGHT = int(SightField.LEFT), int(SightField.RIGHT)
 
 
 @njit
@@ -104,21 +105,30 @@ def _sees(sight: Any, shade: Any, cells: int, cell: int, opaque: bool) -> bool:
 
 
 @njit
-def _see_all(sight: Any, shade: Any, cells: int, walls: Any, dark: int, by_part: bool, seen: Any) -> None:
-    """`_sees` for every cell; `walls` lists the `dark` opaque ones."""
-    key, left, right = SightField.KEY * cells, SightField.LEFT * cells, SightField.RIGHT * cells
-    for cell in range(cells):
-        near = max(shade[np.uintp(sight[np.uintp(left + cell)])], shade[np.uintp(sight[np.uintp(right + cell)])])
-        seen[cell] = near >= sight[np.uintp(key + cell)]
+def _see_all(sight: Any, shade: Any, cells: int, walls: Any, dark: int, by_part: bool, seen: Any, unseen: Any) -> int:
+    """`_sees` for every cell; `walls` lists the `dark` opaque ones.
+
+    Returns how many cells `unseen` lists: all that are hidden, and a few that turned out not to be (`seen` says).
+    """
+    key, left, right = np.uintp(SightField.KEY * cells), np.uintp(LEFT * cells), np.uintp(RIGHT * cells)
+    count = 0
+    for c in range(cells):
+        cell = np.uintp(c)
+        nearest = sight[key + cell]
+        lit = (shade[np.uintp(sight[left + cell])] >= nearest) | (shade[np.uintp(sight[right + cell])] >= nearest)
+        seen[cell] = lit
+        unseen[np.uintp(count)] = c
+        count += 0 if lit else 1
     more = SightField.WIDTH * cells
     for i in range(sight[more]):
-        cell = sight[more + 1 + i]
-        if not seen[cell]:
-            seen[cell] = _lit(sight, shade, cells, cell, SECOND)
+        c = sight[more + 1 + i]
+        if not seen[c]:
+            seen[c] = _lit(sight, shade, cells, c, SECOND)
     if by_part:
         for w in range(dark):
             if not seen[walls[w]]:
                 seen[walls[w]] = _part_lit(sight, shade, cells, walls[w])
+    return count
 
 
 @njit
@@ -455,7 +465,7 @@ def observe_lanes(
         kind = ints[Head.SIZE + p * Op.WIDTH + Op.KIND]
         other = other or kind == Kind.WORLD_VALUE or kind == Kind.WORLD_BIN
     cell_stride, plane_stride = ints[Head.CELL_STRIDE], ints[Head.PLANE_STRIDE]
-    scale, half = floats[NumberHead.SCALE], floats[NumberHead.HALF]
+    half = floats[NumberHead.HALF]
 
     view = np.empty(VIEW_WIDTH)
     shape = np.empty((objects, SHAPE_WIDTH))
@@ -479,6 +489,7 @@ def observe_lanes(
     is_wall = np.zeros(cells, np.bool_)
     shade = np.full(ints[Head.DIRECTIONS] + 2, FAR, np.int32)
     seen = np.ones(cells if sighted else 1, np.bool_)
+    unseen = np.empty(cells if sighted else 1, np.int32)
     shaded = swept = False
 
     for lane in range(poses.shape[0]):
@@ -565,17 +576,16 @@ def observe_lanes(
             if shaded:
                 _shade_all(sight, shade, cells, walls, dark, ints[Head.DIRECTIONS])
             swept = (tiled and ints[Head.READS_TILES] != 0) or ints[Head.SHOWS_SIGHT] != 0
-            if swept:
-                if shaded:
-                    _see_all(sight, shade, cells, walls, dark, walls_by_part, seen)
-                else:
-                    seen[:] = True
+            if swept and shaded:
+                dim = _see_all(sight, shade, cells, walls, dark, walls_by_part, seen, unseen)
                 for p in range(ints[Head.PLANES]):
                     if ints[Head.SIZE + p * Op.WIDTH + Op.KIND] == Kind.VISIBLE:
-                        yes, no, at = scale + half, half, base + p * plane_stride
-                        for cell in range(cells):
-                            out[at] = yes if seen[cell] else no
-                            at += cell_stride
+                        at = base + p * plane_stride
+                        for i in range(dim):
+                            if not seen[unseen[i]]:
+                                out[at + unseen[i] * cell_stride] = half
+            elif swept:
+                seen[:] = True
         if other and not _write_world(
             ints, floats, binding, lane, view, tiles, planes, scalars, frames, seen, out, base, fault
         ):
@@ -646,6 +656,8 @@ def inspect_lane(
             dark += 1
     if sighted:
         _shade_all(sight, shade, rows * columns, walls, dark, ints[Head.DIRECTIONS])
-        _see_all(sight, shade, rows * columns, walls, dark, ints[Head.SIGHT] == Sight.SHADOW, seen)
+        _see_all(
+            sight, shade, rows * columns, walls, dark, ints[Head.SIGHT] == Sight.SHADOW, seen, np.empty_like(walls)
+        )
     else:
         seen[:] = True

@@ -77,7 +77,9 @@ class Head(IntEnum):
     SHOWS_SIGHT = 15
     SELF_CELL = 16
     OBJECTS = 17  # whether any plane reads objects
-    SIZE = 18
+    AGENT_ROW = 18  # the cell from which the agent looks, also where that is outside the window
+    AGENT_COLUMN = 19
+    SIZE = 20
 
 
 class Op(IntEnum):
@@ -203,7 +205,7 @@ def compile_program(
     self_cell = _cell_of(agent, rows, columns)
     kinds = {plane.kind for plane in planes}
     for p, plane in enumerate(planes):
-        if plane.kind == Kind.VISIBLE and sight == Sight.NONE:
+        if plane.kind == Kind.VISIBLE:
             template[:, p] = scale + half
         if plane.kind == Kind.SELF and self_cell >= 0:
             template[self_cell, p] = scale + half
@@ -228,6 +230,8 @@ def compile_program(
         Kind.VISIBLE in kinds,
         self_cell,
         any(channel.uses_objects() for channel in channels),
+        math.floor(agent[0]),
+        math.floor(agent[1]),
     )
     floats[: NumberHead.SIZE] = (spec.cell, *agent, scale, half)
     flat = (template.T if channels_first else template).reshape(-1)

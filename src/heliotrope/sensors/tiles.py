@@ -19,7 +19,7 @@ from .channels import Kind
 from .kernels import OUTSIDE, bounded, fail, in_bin
 from .program import Bind, Fault, Head, Number, NumberHead, Op
 
-__all__ = ["WORD", "as_words", "observe_tiles"]
+__all__ = ["WORD", "as_words", "crop_words", "observe_tiles"]
 
 WORD = 8
 """Planes that one stored word can hold."""
@@ -249,3 +249,69 @@ def observe_tiles(
                 if tile >= 0:
                     fail(fault, Fault.TILE, lane, tile, p, float(flat_planes[plane_start + tile]))
                     return
+
+
+@njit(nogil=True, cache=True)
+def crop_words(ints: Any, board: Any, outside: Any, shared: Any, own: Any, poses: Any, out: Any, words: Any) -> None:
+    """Cut windows out of maps whose tiles are finished words: the fastest way, for worlds that keep such maps.
+
+    A world that changes a few tiles per step can keep, per tile, its finished planes (at most eight bytes, plane 0 in
+    the lowest) instead of having them worked out for every window.
+
+    Args:
+        ints: the program of a sensor with uint8 observations, planes last.
+        board: uint64 (B, rows, columns), finished planes of each tile.
+        outside: uint64 (1,), planes of cells outside the map.
+        shared: uint64 (B,), bits that every cell of a lane has besides, such as scalars of the world.
+        own: uint64 (1,), bits that the agent's own cell has besides.
+        poses: int64 (B, 3): row and column of the agent's tile, quarter turns counter-clockwise.
+        out: uint8 (B * size,), written completely.
+        words: `out` as words (see `as_words`).
+    """
+    rows, columns, count = ints[Head.ROWS], ints[Head.COLUMNS], ints[Head.PLANES]
+    cells, self_cell = rows * columns, ints[Head.SELF_CELL]
+    agent_row, agent_column = ints[Head.AGENT_ROW], ints[Head.AGENT_COLUMN]
+    high, wide = board.shape[1], board.shape[2]
+    flat = board.reshape(-1)
+    one = np.uintp(1)
+    last = np.empty(cells, np.uint64)
+    for lane in range(poses.shape[0]):
+        ahead_i, ahead_j, right_i, right_j = _steps(poses[lane, 2] & 3)
+        start_i = poses[lane, 0] + ahead_i * agent_row - right_i * agent_column
+        start_j = poses[lane, 1] + ahead_j * agent_row - right_j * agent_column
+        # The last lanes are laid out aside, since their words would reach beyond the buffer.
+        whole = (lane + 1) * cells <= words.shape[0]
+        target = words if whole else last
+        at = np.uintp(lane * cells if whole else 0)
+        common = shared[lane]
+        edge = outside[0] | common
+        right = np.uintp(right_i * wide + right_j)
+        for r in range(rows):
+            i, j = start_i - ahead_i * r, start_j - ahead_j * r
+            low_i, high_i = _inside(i, right_i, columns, high)
+            low_j, high_j = _inside(j, right_j, columns, wide)
+            low, stop = max(low_i, low_j), min(high_i, high_j)
+            if stop <= low:
+                low, stop = columns, columns
+            for _ in range(low):
+                target[at] = edge
+                at += one
+            tile = np.uintp(lane * high * wide + (i + right_i * low) * wide + j + right_j * low)
+            for _ in range(stop - low):
+                target[at] = flat[tile] | common
+                at += one
+                tile += right
+            for _ in range(columns - stop):
+                target[at] = edge
+                at += one
+        if whole:
+            if self_cell >= 0:
+                at = lane * cells * count + self_cell * count
+                for p in range(count):
+                    out[at + p] |= np.uint8((own[0] >> np.uint64(8 * p)) & np.uint64(255))
+        else:
+            if self_cell >= 0:
+                last[self_cell] |= own[0]
+            for cell in range(cells):
+                for p in range(count):
+                    out[(lane * cells + cell) * count + p] = np.uint8((last[cell] >> np.uint64(8 * p)) & np.uint64(255))
