@@ -1,18 +1,22 @@
-"""How rules are compiled: once, as part of the loop that uses them.
+"""How rules get into the loop that uses them.
 
 Numba makes every compiled function ready to be called from Python: it optimises it together with everything beneath
-it, generates machine code and wraps it. For rules, which only other rules call, that work is thrown away, and it grows
-with the depth of calls: compiling a family took a minute. `RuleCompiler` stops at the unoptimised code, which Numba
-links into the caller; only the loop itself is optimised and turned into machine code, with all its rules at once.
+it, generates machine code and wraps it. For rules, which the loop calls, that work is thrown away, and it grows with
+the depth of calls: compiling a family took a minute. So the loop does not call the rules themselves but copies of them
+(`Linker`), which stop at the unoptimised code (`RuleCompiler`). Numba links that into the loop, and only the loop is
+optimised and turned into machine code, with all its rules at once.
 """
 
 from __future__ import annotations
 
+from types import CellType, FunctionType
 from typing import Any
 
+import numba
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.dispatcher import Dispatcher
 from numba.core.typed_passes import NativeLowering
 
 
@@ -28,10 +32,9 @@ class _RuleLibrary(JITCodeLibrary):  # type: ignore[misc]
 
 
 def _placeholder() -> Any:
-    """Stands for the Python callable that a rule does not have.
+    """Stands for the Python callable that a linked function does not have.
 
-    Numba insists on a builtin and tells overloads apart by it: a new one each time. Calling a rule from Python ends
-    here, with a TypeError because this method takes no arguments.
+    Numba insists on a builtin and tells overloads apart by it: a new one each time.
     """
     return {}.clear
 
@@ -69,3 +72,59 @@ class RuleCompiler(CompilerBase):  # type: ignore[misc]
         pipeline._finalized = False
         pipeline.finalize()
         return [pipeline]
+
+
+def linked(function: Any, *, counting: bool, inlined: bool) -> Any:
+    """Compile a function for the use of other compiled functions only.
+
+    All options are set, because a function that is compiled on behalf of another inherits those that are not.
+
+    Args:
+        function: a plain function.
+        counting: with reference counting. Without it a function runs faster, but must not make arrays.
+        inlined: inline it where it is called. For functions with one caller: a copy of the body at every call would
+            bloat the loop.
+    """
+    return numba.njit(
+        function, error_model="numpy", nogil=True, _nrt=counting, forceinline=inlined, pipeline_class=RuleCompiler
+    )
+
+
+def copy_function(
+    function: Any, names: dict[str, Any], qualname: str, cells: tuple[CellType, ...] = ()
+) -> FunctionType:
+    """A copy of a plain function in which the global `names` (and the enclosed `cells`) stand for other objects."""
+    copy = FunctionType(function.__code__, names, qualname, function.__defaults__, cells)
+    copy.__qualname__ = qualname
+    copy.__module__ = function.__module__
+    return copy
+
+
+class Linker:
+    """Makes linked copies of rules, and of all rules that they call by name."""
+
+    def __init__(self) -> None:
+        self._copies: dict[tuple[Any, bool], Any] = {}
+
+    def link(self, rule: Any, *, inlined: bool = False) -> Any:
+        """The linked copy of a rule."""
+        key = (rule, inlined)
+        if key not in self._copies:
+            function = rule.py_func
+            names = dict(function.__globals__)
+            cells = tuple(CellType() for _ in function.__closure__ or ())
+            copy = copy_function(function, names, function.__qualname__, cells)
+            # Before those that it calls: one of them may be itself.
+            self._copies[key] = linked(copy, counting=True, inlined=inlined)
+            self._link_names(names, function.__code__.co_names)
+            for cell, original in zip(cells, function.__closure__ or ()):
+                cell.cell_contents = self._link_value(original.cell_contents)
+        return self._copies[key]
+
+    def _link_names(self, names: dict[str, Any], used: tuple[str, ...]) -> None:
+        for name in used:
+            if name in names:
+                names[name] = self._link_value(names[name])
+
+    def _link_value(self, value: Any) -> Any:
+        return self.link(value) if isinstance(value, Dispatcher) else value

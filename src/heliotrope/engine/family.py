@@ -146,6 +146,13 @@ class Family(ABC):
         """
         raise ValueError(f"{self.name} has no oracle")
 
+    def plain(self) -> Family:
+        """The same worlds with the observation that costs least, for those who only look at rewards.
+
+        Snapshots go from one to the other.
+        """
+        return self
+
     @property
     def idle(self) -> Any:
         """The action that does nothing, in the form that `Env.step` takes; None if there is none."""

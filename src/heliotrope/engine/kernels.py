@@ -30,7 +30,7 @@ import numpy as np
 from numba import carray
 from numba.extending import intrinsic
 
-from heliotrope.engine.compiler import RuleCompiler
+from heliotrope.engine.compiler import Linker, copy_function, linked
 from heliotrope.engine.seeding import next_below, seed_level
 
 if TYPE_CHECKING:
@@ -127,16 +127,14 @@ bind = reset_lane = step_lane = draw_lane = redraw_lane = measure_lane = _unboun
 
 def _engine_function(function: Any) -> Any:
     """Compile one of the engine's own functions: inlined, without reference counting."""
-    return numba.njit(
-        function, error_model="numpy", nogil=True, forceinline=True, _nrt=False, pipeline_class=RuleCompiler
-    )
+    return linked(function, counting=False, inlined=True)
 
 
 @_engine_function
-def fill_row(row: Any, value: Any) -> None:
-    """Write `value` into every element of a row."""
+def clear_row(row: Any) -> None:
+    """Write zeros into a row."""
     for index in range(row.shape[0]):
-        row[index] = value
+        row[index] = 0.0
 
 
 @_engine_function
@@ -149,7 +147,7 @@ def copy_row(target: Any, source: Any) -> None:
 @_engine_function
 def clear_outcome(engine: Any, lane: int) -> None:
     """What a reset pays: nothing, and the episode goes on."""
-    fill_row(engine.reward[lane], 0.0)
+    clear_row(engine.reward[lane])
     engine.score[lane] = 0.0
     engine.terminated[lane] = False
     engine.truncated[lane] = False
@@ -194,7 +192,7 @@ def begin_episode(engine: Any, worlds: Any, lane: int) -> None:
     record.episode += 1
     record.elapsed = 0
     record.ended = 0
-    fill_row(engine.returns[lane], 0.0)
+    clear_row(engine.returns[lane])
     random = engine.random[lane]
     if level >= 0:
         random = engine.scratch[lane]
@@ -214,7 +212,7 @@ def advance(engine: Any, worlds: Any, lane: int) -> bool:
         clear_outcome(engine, lane)
         return True
     reward = engine.reward[lane]
-    fill_row(reward, 0.0)
+    clear_row(reward)
     score, terminated = step_lane(worlds, lane, engine.choice[lane], engine.control[lane], engine.random[lane], reward)
     record.elapsed += 1
     truncated = record.elapsed >= settings.max_steps
@@ -313,22 +311,7 @@ def _make_binder(engine: Any, worlds: Any) -> Any:
     table = f"carray(pointer_to(address, word), ({word},), word)"
     exec(f"def bind(address):\n    table = {table}\n    return {', '.join(expressions)}\n", namespace)
     # Numba only lets functions with reference counting return arrays; these own nothing, so it costs nothing.
-    return numba.njit(namespace["bind"], forceinline=True, _nrt=True, pipeline_class=RuleCompiler)
-
-
-def _specialise(function: Any, names: dict[str, Any], qualname: str) -> FunctionType:
-    """A copy of `function` in which the global `names` stand for other objects."""
-    copy = FunctionType(function.__code__, names, qualname)
-    copy.__qualname__ = qualname
-    copy.__module__ = function.__module__
-    return copy
-
-
-def _inlined(compiled: Any) -> Any:
-    """A rule, to be inlined where it is called (once: a copy of its body at every call would bloat the loop)."""
-    return numba.njit(
-        compiled.py_func, error_model="numpy", nogil=True, forceinline=True, _nrt=True, pipeline_class=RuleCompiler
-    )
+    return linked(namespace["bind"], counting=True, inlined=True)
 
 
 @cache
@@ -347,16 +330,22 @@ def _sources_digest(packages: tuple[str, ...]) -> bytes:
     return digest.digest()
 
 
+@cache
+def _file_digest(path: str) -> bytes:
+    """A digest of a source file; of nothing, if there is no such file."""
+    return hashlib.sha256(Path(path).read_bytes()).digest() if Path(path).is_file() else b""
+
+
 def _describe_function(function: Any) -> Iterator[bytes]:
     """What tells one function from another: its code, the file that it stands in, the values that it encloses."""
     function = getattr(function, "py_func", function)
     code = function.__code__
     yield f"{function.__module__}.{function.__qualname__}".encode()
     yield code.co_code
-    yield repr((code.co_names, [const for const in code.co_consts if not hasattr(const, "co_code")])).encode()
-    source = Path(code.co_filename)
-    if source.is_file():
-        yield source.read_bytes()
+    # Sets are sorted, because their order changes from process to process.
+    consts = [sorted(map(repr, const)) if isinstance(const, frozenset) else repr(const) for const in code.co_consts]
+    yield repr((code.co_names, [const for const in consts if not str(const).startswith("<code")])).encode()
+    yield _file_digest(code.co_filename)
     for cell in function.__closure__ or ():
         value = cell.cell_contents
         if isinstance(getattr(value, "py_func", value), FunctionType):
@@ -398,18 +387,21 @@ def build_loop(rules: Rules, engine: Engine, worlds: Any) -> Loop:
         name = f"loop_{rules.name}_{_fingerprint(rules, engine, worlds)}"
         if name not in _loops:
             names = dict(globals())
+            link = Linker().link
             names.update(
                 bind=_make_binder(engine, worlds),
-                reset_lane=_inlined(rules.reset_lane),
-                step_lane=_inlined(rules.step_lane),
-                draw_lane=_inlined(rules.draw_lane),
-                redraw_lane=rules.redraw_lane,
-                measure_lane=rules.measure_lane,
+                next_below=link(next_below),
+                seed_level=link(seed_level),
+                reset_lane=link(rules.reset_lane, inlined=True),
+                step_lane=link(rules.step_lane, inlined=True),
+                draw_lane=link(rules.draw_lane, inlined=True),
+                redraw_lane=link(rules.redraw_lane),
+                measure_lane=link(rules.measure_lane),
             )
-            names["begin_episode"] = _engine_function(_specialise(begin_episode, names, f"begin_{rules.name}"))
-            names["advance"] = _engine_function(_specialise(advance, names, f"advance_{rules.name}"))
+            names["begin_episode"] = _engine_function(copy_function(begin_episode, names, f"begin_{rules.name}"))
+            names["advance"] = _engine_function(copy_function(advance, names, f"advance_{rules.name}"))
             with _announced(rules.name):
-                _loops[name] = _compile(_specialise(loop, names, name))
+                _loops[name] = _compile(copy_function(loop, names, name))
         return _loops[name]
 
 

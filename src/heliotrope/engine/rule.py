@@ -7,22 +7,17 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 
-from heliotrope.engine.compiler import RuleCompiler
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def rule(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a plain scalar function with Numba, for use by other rules.
+    """Compile a plain scalar function with Numba, for use by other rules (and from Python, which compiles it again).
 
     Rules are not cached one by one: the loop that calls them is (`heliotrope.engine.kernels`), together with
     everything it calls. `error_model="numpy"` because Python's division check would branch on every division.
-    A function that is compiled on behalf of another inherits the options that it does not set: the loop has reference
-    counting (`_nrt`) off and inlines some rules by force.
     """
-    options = {"error_model": "numpy", "nogil": True, "_nrt": True, "forceinline": False}
-    return cast(Callable[P, R], numba.njit(function, pipeline_class=RuleCompiler, **options))
+    return cast(Callable[P, R], numba.njit(function, error_model="numpy", nogil=True))
 
 
 @rule

@@ -19,7 +19,7 @@ class ObservationLayout:
     vectors, interoception). With both, the observation is a `Dict`.
 
     Attributes:
-        cells: space of the bytes (uint8 `Box`, or `MultiBinary` / bool-like), or None.
+        cells: space of the bytes (`Box` of uint8 or bool, or `MultiBinary`), or None.
         values: float32 `Box`, or None.
         cells_name, values_name: keys when there are both.
     """
@@ -54,7 +54,7 @@ class ObservationLayout:
         parts: dict[str, np.ndarray] = {}
         if self.cells is not None:
             rows = cells.reshape(cells.shape[0], *self.cells.shape)
-            parts[self.cells_name] = rows.view(np.bool_) if self.cells.dtype == np.bool_ else rows
+            parts[self.cells_name] = rows.view(self.cells.dtype)
         if self.values is not None:
             parts[self.values_name] = values.reshape(values.shape[0], *self.values.shape)
         return parts if len(parts) == 2 else next(iter(parts.values()))
