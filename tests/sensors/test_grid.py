@@ -425,6 +425,13 @@ def test_observing_changes_nothing() -> None:
     np.testing.assert_array_equal(sensor.observe(world, (0.1, 0.1, 0.2)), first)
 
 
+def test_opaque_objects_need_no_tag_that_the_sensor_knows() -> None:
+    sensor = GridSensor(GridSpec((5, 5)), [Visible()], sight="center")
+    for tag in ([3], ["pillar"]):
+        obs = sensor.observe(Entities([[0.0, 1.0]], tag, size=0.5, opaque=True))
+        assert np.argwhere(obs[..., 0] == 0).tolist() == [[0, 1], [0, 2], [0, 3]]
+
+
 def test_tags_are_matched_by_name_across_vocabularies() -> None:
     sensor = GridSensor(SPEC, [OneHot(("food", "wall"))])
     a = Entities([[0.5, 0.5]], ["wall"], size=0.5)

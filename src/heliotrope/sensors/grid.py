@@ -10,7 +10,6 @@ Source: Travnik et al., "Grid Sensor" (pull request 4399 of Unity ML-Agents), an
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -27,7 +26,7 @@ from .sight import Sight
 from .spec import GridSpec, Rotate
 from .world import FRAME_SIZE, World, as_world, stack_worlds
 
-__all__ = ["GridSensor", "as_poses", "lane_of", "tile_poses", "world_arrays"]
+__all__ = ["GridSensor", "as_poses", "lane_of", "world_arrays"]
 
 DType = Literal["uint8", "bool", "float32"]
 Layout = Literal["HWC", "CHW"]
@@ -621,12 +620,12 @@ class _ShortWay:
         raster = world.raster
         if raster is None or abs(raster.cell - sensor.spec.cell) > 1e-12 * raster.cell:
             return False
-        if world.bounds != raster.bounds or not np.isfinite(poses).all():
+        if world.bounds != raster.bounds:
             return False
         from . import tiles
 
-        row, column, quarter, centred = tile_poses(raster, poses, sensor.spec.turn)
-        if not centred:
+        on_tiles = np.empty((len(poses), 3), np.int64)
+        if not tiles.tile_poses(poses, arrays[5][0], raster.rows, sensor.spec.turn.value, on_tiles):
             return False
         tiles.observe_tiles(
             sensor.program.ints,
@@ -637,25 +636,12 @@ class _ShortWay:
             arrays[1],
             arrays[3],
             arrays[4],
-            np.stack([row, column, quarter], axis=1),
+            on_tiles,
             flat,
             tiles.as_words(flat, len(sensor.program.planes)),
             fault,
         )
         return True
-
-
-def tile_poses(raster: Any, poses: NDArray[np.float64], turn: Rotate) -> tuple[Any, Any, Any, bool]:
-    """Row, column and quarter turns of poses on a map of tiles, and whether all sit on tile centres."""
-    across = (poses[:, 0] - raster.origin[0]) / raster.cell
-    up = (poses[:, 1] - raster.origin[1]) / raster.cell
-    column, height = np.floor(across + 1e-9), np.floor(up + 1e-9)
-    off = max(np.abs(across - column - 0.5).max(initial=0.0), np.abs(up - height - 0.5).max(initial=0.0))
-    quarter = np.zeros(len(poses), np.int64)
-    if turn == Rotate.QUARTER:
-        quarter = np.floor(poses[:, 2] / (math.pi / 2) + 0.5).astype(np.int64) % 4
-    row = raster.rows - 1 - height
-    return row.astype(np.int64), column.astype(np.int64), quarter, bool(off < 1e-9)
 
 
 def _short_way(sensor: GridSensor) -> _ShortWay | None:

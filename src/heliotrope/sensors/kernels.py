@@ -309,11 +309,13 @@ def _find_objects(
     for k in range(entities.shape[1]):
         if entities[lane, k, Column.ALIVE] == 0.0 or k == self_id:
             continue
-        raw = entities[lane, k, Column.TAG]
-        if not (raw >= 0.0 and raw < binding[Bind.TAGS]):
-            fail(fault, Fault.TAG, lane, k, 0, raw)
-            return -1
-        tag = binding[first_tag + int(raw)] if reads else -1
+        tag = -1
+        if reads:
+            raw = entities[lane, k, Column.TAG]
+            if not (raw >= 0.0 and raw < binding[Bind.TAGS]):
+                fail(fault, Fault.TAG, lane, k, 0, raw)
+                return -1
+            tag = binding[first_tag + int(raw)]
         if tag < 0 and not (sighted and entities[lane, k, Column.OPAQUE] != 0.0):
             continue
         touch = place(entities, lane, k, view, rows, columns, shape)

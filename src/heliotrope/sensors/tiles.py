@@ -16,10 +16,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .channels import Kind
+from .geometry import HALF_PI, SNAP
 from .kernels import OUTSIDE, bounded, fail, in_bin
 from .program import Bind, Fault, Head, Number, NumberHead, Op
+from .spec import Rotate
 
-__all__ = ["WORD", "as_words", "crop_words", "observe_tiles"]
+FARTHEST = 2.0**40
+"""Positions beyond this many tiles are left to the general kernel, which does not turn them into integers."""
+
+__all__ = ["WORD", "as_words", "crop_words", "observe_tiles", "tile_poses"]
 
 WORD = 8
 """Planes that one stored word can hold."""
@@ -37,6 +42,31 @@ def as_words(out: NDArray[Any], count: int) -> NDArray[np.uint64]:
         return np.ndarray(((out.size - WORD) // count + 1,), np.uint64, out, 0, (count,))
     spare = np.zeros(2 * WORD + 1, np.uint8)
     return np.ndarray((0,), np.uint64, spare, 1, (3,))
+
+
+@njit(nogil=True, cache=True)
+def tile_poses(poses: Any, frame: Any, map_rows: int, turn: int, out: Any) -> bool:
+    """Put poses on a map of tiles; false if one is not finite or not on the centre of a tile.
+
+    Args:
+        poses: float64 (B, 4): x, y, heading, own object.
+        frame: float64 (7,): where the map lies (see `world.World.frame`).
+        map_rows: rows of the map.
+        turn: a `Rotate`.
+        out: int64 (B, 3), filled with row, column and quarter turns.
+    """
+    for lane in range(poses.shape[0]):
+        across, up = (poses[lane, 0] - frame[0]) / frame[2], (poses[lane, 1] - frame[1]) / frame[2]
+        heading = poses[lane, 2]
+        if not (abs(across) < FARTHEST and abs(up) < FARTHEST and abs(heading) < FARTHEST):
+            return False
+        column, height = np.floor(across), np.floor(up)
+        if abs(across - column - 0.5) > SNAP or abs(up - height - 0.5) > SNAP:
+            return False
+        out[lane, 0] = map_rows - 1 - int(height)
+        out[lane, 1] = int(column)
+        out[lane, 2] = int(np.floor(heading / HALF_PI + 0.5)) & 3 if turn == Rotate.QUARTER else 0
+    return True
 
 
 @njit
