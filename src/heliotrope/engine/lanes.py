@@ -337,7 +337,8 @@ class Lanes(Cloneable):
         worlds = self.worlds._replace(
             **{name: array[row] for name, array in self.worlds._asdict().items() if name not in self.family.shared}
         )
-        self.loop(make_table(engine, worlds).ctypes.data, Operation.REDRAW.value, 0, 1)
+        table = make_table(engine, worlds)
+        self.loop(table.ctypes.data, Operation.REDRAW.value, 0, 1)
         shaped = layout.shape(engine.cells, engine.values)
         return take_observation(shaped, 0)
 
