@@ -18,6 +18,7 @@ import math
 from enum import IntEnum
 from typing import Any
 
+import numpy as np
 from numba import njit
 
 from .spec import Rotate
@@ -30,6 +31,9 @@ SNAP = 1e-9
 
 TIE = 1e-9
 """Squared distances (in cells) that differ by less are equal; the lower index then represents the cell."""
+
+AT_ONCE = 4
+"""Cells of a row that are listed without asking whether they are wanted."""
 
 HALF_PI = math.pi / 2
 TWO_BY_PI = 2 / math.pi
@@ -229,24 +233,27 @@ def extent_v(shape: Any, k: int, low: float, high: float) -> tuple[float, float]
 
 
 @njit
-def cover(shape: Any, k: int, rows: int, columns: int, spans: Any) -> tuple[int, int]:
-    """Rows that the object touches, clipped to the window; `spans[r]` holds the first and last column of each."""
+def list_cells(shape: Any, k: int, rows: int, columns: int, cells: Any) -> int:
+    """List the cells (flat indices) that the object is in, row by row; returns how many.
+
+    `cells` needs `AT_ONCE` places more than the window has cells: that many are written per row whether they are
+    wanted or not, since how wide a small object is in a row is as good as random to the processor.
+    """
     v, half = shape[k, Shape.V], shape[k, Shape.HALF_V]
     top, bottom = v - half, v + half
-    first = max(first_cell(top), 0)
-    last = min(last_cell(top, bottom), rows - 1)
-    if shape[k, Shape.FORM] == STRAIGHT:
-        left, right = shape[k, Shape.U] - shape[k, Shape.HALF_U], shape[k, Shape.U] + shape[k, Shape.HALF_U]
-        start, stop = max(first_cell(left), 0), min(last_cell(left, right), columns - 1)
-        for r in range(first, last + 1):
-            spans[r, 0] = start
-            spans[r, 1] = stop
-        return first, last
+    first, last = max(first_cell(top), 0), min(last_cell(top, bottom), rows - 1)
+    count = 0
     for r in range(first, last + 1):
         left, right = extent_u(shape, k, max(top, float(r)), min(bottom, float(r + 1)))
-        spans[r, 0] = max(first_cell(left), 0)
-        spans[r, 1] = min(last_cell(left, right), columns - 1)
-    return first, last
+        start = max(first_cell(left), 0)
+        width = max(min(last_cell(left, right), columns - 1) - start + 1, 0)
+        at = r * columns + start
+        for i in range(AT_ONCE):
+            cells[np.uintp(count + i)] = at + i
+        for i in range(AT_ONCE, width):
+            cells[np.uintp(count + i)] = at + i
+        count += width
+    return count
 
 
 @njit

@@ -17,12 +17,13 @@ from numba import njit
 
 from .channels import Kind
 from .geometry import (
+    AT_ONCE,
     SNAP,
     TIE,
     Shape,
     View,
-    cover,
     least_in_cell,
+    list_cells,
     nearest_in_cell,
     place,
     set_view,
@@ -480,7 +481,7 @@ def observe_lanes(
         o = Head.SIZE + p * Op.WIDTH
         if ints[o + Op.REDUCE] == Reducer.MAX:
             takes_most[ints[o + Op.SLOT]] = True
-    spans = np.empty((rows, 2), np.int64)
+    listed = np.empty(cells + AT_ONCE, np.int64)
     slot_of = np.full(cells, -1, np.int32)
     touched = np.empty(cells, np.int32)
     owner = np.empty(cells, np.int32)
@@ -523,44 +524,41 @@ def observe_lanes(
             _load_values(ints, floats, binding, entities, lane, near, found, tags, kept, adds, bad)
         for n in range(found):
             k = near[n]
-            first, last = cover(shape, k, rows, columns, spans)
+            covered = list_cells(shape, k, rows, columns, listed)
             if sighted and entities[lane, k, Column.OPAQUE] != 0.0:
-                for r in range(first, last + 1):
-                    for c in range(spans[r, 0], spans[r, 1] + 1):
-                        cell = r * columns + c
-                        if not is_wall[cell]:
-                            is_wall[cell] = True
-                            walls[dark] = cell
-                            dark += 1
+                for i in range(covered):
+                    cell = listed[i]
+                    if not is_wall[cell]:
+                        is_wall[cell] = True
+                        walls[dark] = cell
+                        dark += 1
             if tags[k] < 0:
                 continue
-            fault_of = bad[k]
-            for r in range(first, last + 1):
-                for c in range(spans[r, 0], spans[r, 1] + 1):
-                    if fault_of > 0:
-                        _bad_value(ints, floats, binding, entities, lane, k, tags[k], fault_of, fault)
-                        return
-                    cell = r * columns + c
-                    slot = slot_of[cell]
-                    if slot < 0:
-                        slot = taken
-                        taken += 1
-                        slot_of[cell] = slot
-                        touched[slot] = cell
-                        owner[slot] = k
-                        distance[slot] = UNKNOWN
-                        for a in range(accumulators):
-                            sums[slot, a] = adds[k, a]
-                        continue
+            if covered > 0 and bad[k] > 0:
+                _bad_value(ints, floats, binding, entities, lane, k, tags[k], bad[k], fault)
+                return
+            for i in range(covered):
+                cell = listed[i]
+                slot = slot_of[cell]
+                if slot < 0:
+                    slot = taken
+                    taken += 1
+                    slot_of[cell] = slot
+                    touched[slot] = cell
+                    owner[slot] = k
+                    distance[slot] = UNKNOWN
                     for a in range(accumulators):
-                        if takes_most[a]:
-                            sums[slot, a] = max(sums[slot, a], adds[k, a])
-                        else:
-                            sums[slot, a] += adds[k, a]
-                    if finds:
-                        owner[slot], distance[slot] = _challenge(
-                            shape, view, unity, owner[slot], distance[slot], k, r, c
-                        )
+                        sums[slot, a] = adds[k, a]
+                    continue
+                for a in range(accumulators):
+                    if takes_most[a]:
+                        sums[slot, a] = max(sums[slot, a], adds[k, a])
+                    else:
+                        sums[slot, a] += adds[k, a]
+                if finds:
+                    owner[slot], distance[slot] = _challenge(
+                        shape, view, unity, owner[slot], distance[slot], k, cell // columns, cell % columns
+                    )
         if sighted:
             if tiled:
                 for cell in range(cells):
@@ -626,7 +624,7 @@ def inspect_lane(
     sighted = ints[Head.SIGHT] != Sight.NONE
     view = np.empty(VIEW_WIDTH)
     shape = np.empty((entities.shape[1], SHAPE_WIDTH))
-    spans = np.empty((rows, 2), np.int64)
+    listed = np.empty(rows * columns + AT_ONCE, np.int64)
     is_wall = np.zeros(rows * columns, np.bool_)
     shade = np.full(ints[Head.DIRECTIONS] + 2, FAR, np.int32)
     set_view(
@@ -640,14 +638,12 @@ def inspect_lane(
             continue
         if place(entities, 0, k, view, rows, columns, shape) <= 0:
             continue
-        first, last = cover(shape, k, rows, columns, spans)
-        for r in range(first, last + 1):
-            for c in range(spans[r, 0], spans[r, 1] + 1):
-                if sighted and entities[0, k, Column.OPAQUE] != 0.0:
-                    is_wall[r * columns + c] = True
-                if r == row and c == column:
-                    keys[k, 0] = nearest_in_cell(shape, k, view, r, c)
-                    keys[k, 1] = unity_key(shape, k, view, r, c)
+        for n in range(list_cells(shape, k, rows, columns, listed)):
+            if sighted and entities[0, k, Column.OPAQUE] != 0.0:
+                is_wall[listed[n]] = True
+            if listed[n] == row * columns + column:
+                keys[k, 0] = nearest_in_cell(shape, k, view, row, column)
+                keys[k, 1] = unity_key(shape, k, view, row, column)
     for cell in range(rows * columns):
         if sighted and tiles.shape[1] > 0:
             tile = _tile_at(view, frames, 0, tiles.shape[1], tiles.shape[2], cell // columns, cell % columns)
