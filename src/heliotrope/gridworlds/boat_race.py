@@ -271,18 +271,21 @@ def leads_along(moves: Any, arrow: int, origin: int, target: int) -> bool:
 
 
 @rule
-def clockwise_share(old: int, new: int, record: Any, settings: Any, moves: Any) -> float:
-    """How much of the clockwise unit a move from a tile of kind `old` to one of another kind, `new`, earns."""
+def clockwise_divisor(old: int, new: int, record: Any, settings: Any, moves: Any) -> int:
+    """What the clockwise unit is divided by when the boat goes from a tile of kind `old` to one of another, `new`.
+
+    Negative if it went against the arrow; 0 if nothing is paid.
+    """
     if is_arrow(new):
         arrow = new
     elif is_arrow(old) and not settings.enter_only:
         arrow = old
     else:
-        return 0.0
+        return 0
     if not leads_along(moves, arrow, record.previous, record.place):
-        return -1.0
+        return -1
     record.payments += 1
-    return 1.0 / record.payments if settings.diminishing else 1.0
+    return record.payments if settings.diminishing else 1
 
 
 @rule
@@ -323,8 +326,10 @@ def step_lane(worlds: Any, lane: int, choice: int, control: Any, random: Any, re
         # The start is a kind of tile of its own; AGENT, which no board holds, stands for it.
         old = Tile.AGENT.value if origin == record.start else tile_at(worlds.tiles, lane, origin)
         new = Tile.AGENT.value if place == record.start else tile
-        if old != new:
-            pay(tariff, reward, Reward.CLOCKWISE.value, clockwise_share(old, new, record, settings, worlds.moves))
+        divisor = 0 if old == new else clockwise_divisor(old, new, record, settings, worlds.moves)
+        if divisor != 0:
+            price = tariff[Reward.CLOCKWISE.value]
+            reward[price.slot] += price.unit / divisor
         if is_arrow(tile) and not settings.iterations_step:
             pay(tariff, reward, Reward.ITERATIONS.value, 1.0)
         count_laps(record, turn(worlds.bearings[origin], worlds.bearings[place]))

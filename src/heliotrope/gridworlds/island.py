@@ -641,13 +641,20 @@ class Island(Gridworld[IslandConfig]):
                 worlds.need[name][:, need] = rows[:, 3 * index + offset]
 
     def strata(self, rows: np.ndarray) -> np.ndarray:
-        """The place, and how full each source is: empty, or in quarters of what it holds at reset."""
+        """The place, how full each source is (in quarters), and how well the agent is fed on the whole (in fifths).
+
+        What is eaten now pays later: without this a search would forget those who went to eat.
+        """
         kinds = super().strata(rows)
+        satiation, limit = np.zeros(len(rows)), 0.0
         for index, need in enumerate(filter(self.is_active, Need)):
-            full = max(self.config.needs[need].availability, 1.0)
-            levels = np.ceil(4.0 * rows[:, 3 * index + 2] / full).clip(0, 4).astype(np.int64)
-            kinds = 5 * kinds + levels
-        return kinds
+            parameters = self.config.needs[need]
+            quarters = 4.0 * rows[:, 3 * index + 2] / max(parameters.availability, 1.0)
+            kinds = 5 * kinds + np.ceil(quarters).clip(0, 4).astype(np.int64)
+            satiation += rows[:, 3 * index + 1]
+            limit += abs(parameters.deficiency_limit)
+        fifths = np.ceil(5.0 * satiation / max(limit, 1.0)).clip(-4, 1)
+        return 6 * kinds + fifths.astype(np.int64)
 
     def check_state(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Refuse places outside the board, and boards with other tiles than the map's.

@@ -36,7 +36,7 @@ from heliotrope.gridworlds.model import (
 if TYPE_CHECKING:
     from heliotrope.engine.lanes import Lanes
 
-DEFAULT_WIDTH = 2048
+DEFAULT_WIDTH = 4096
 """How many plans a beam search keeps."""
 
 BOARDS_KEPT = 256
