@@ -89,7 +89,7 @@ class View(IntEnum):
     WIDTH = 8
 
 
-@njit
+@njit(error_model="numpy")
 def set_view(view: Any, x: float, y: float, heading: float, turn: int, cell: float, row: float, column: float) -> bool:
     """Fill `view`; false if the pose is not finite."""
     cos, sin, angle = 1.0, 0.0, 0.0
@@ -111,7 +111,7 @@ def set_view(view: Any, x: float, y: float, heading: float, turn: int, cell: flo
     return math.isfinite(x) and math.isfinite(y) and math.isfinite(heading)
 
 
-@njit
+@njit(error_model="numpy")
 def cos_sin(x: float) -> tuple[float, float]:
     """Cosine and sine of an angle within 45 degrees of zero, to the last bits, by their power series."""
     y = x * x
@@ -120,7 +120,7 @@ def cos_sin(x: float) -> tuple[float, float]:
     return 1.0 - y * 0.5 + y * y * even, odd
 
 
-@njit
+@njit(error_model="numpy")
 def place(entities: Any, lane: int, k: int, view: Any, rows: int, columns: int, shape: Any) -> int:
     """Place object k in the window: 1 if it may touch it, 0 if it cannot, -1 if its numbers are not finite."""
     cell = view[View.CELL]
@@ -184,19 +184,19 @@ def place(entities: Any, lane: int, k: int, view: Any, rows: int, columns: int, 
     return 1
 
 
-@njit
+@njit(error_model="numpy")
 def first_cell(low: float) -> int:
     """First cell of an interval that starts at `low`."""
     return math.floor(low + SNAP)
 
 
-@njit
+@njit(error_model="numpy")
 def last_cell(low: float, high: float) -> int:
     """Last cell of the interval from `low` to `high`; a point belongs to one cell."""
     return max(math.ceil(high - SNAP) - 1, math.floor(low + SNAP))
 
 
-@njit
+@njit(error_model="numpy")
 def extent_u(shape: Any, k: int, low: float, high: float) -> tuple[float, float]:
     """Range of u that the object covers between the horizontal lines v = low and v = high (both within it)."""
     u, v = shape[k, Shape.U], shape[k, Shape.V]
@@ -214,7 +214,7 @@ def extent_u(shape: Any, k: int, low: float, high: float) -> tuple[float, float]
     return u - shape[k, Shape.HALF_U], u + shape[k, Shape.HALF_U]
 
 
-@njit
+@njit(error_model="numpy")
 def extent_v(shape: Any, k: int, low: float, high: float) -> tuple[float, float]:
     """Range of v that the object covers between the vertical lines u = low and u = high (both within it)."""
     u, v = shape[k, Shape.U], shape[k, Shape.V]
@@ -232,7 +232,7 @@ def extent_v(shape: Any, k: int, low: float, high: float) -> tuple[float, float]
     return v - shape[k, Shape.HALF_V], v + shape[k, Shape.HALF_V]
 
 
-@njit
+@njit(error_model="numpy")
 def list_cells(shape: Any, k: int, rows: int, columns: int, cells: Any) -> int:
     """List the cells (flat indices) that the object is in, row by row; returns how many.
 
@@ -256,7 +256,7 @@ def list_cells(shape: Any, k: int, rows: int, columns: int, cells: Any) -> int:
     return count
 
 
-@njit
+@njit(error_model="numpy")
 def nearest_of_cell(view: Any, r: int, c: int) -> float:
     """Squared distance in cells from the agent to the closest point of a cell."""
     dv = max(r - view[View.ROW], 0.0) + max(view[View.ROW] - (r + 1), 0.0)
@@ -264,13 +264,13 @@ def nearest_of_cell(view: Any, r: int, c: int) -> float:
     return du * du + dv * dv
 
 
-@njit
+@njit(error_model="numpy")
 def _pull(at: float, low: float, high: float) -> float:
     """The point of [low, high] nearest to `at`, as a distance from `at`."""
     return max(low - at, 0.0) + max(at - high, 0.0)
 
 
-@njit
+@njit(error_model="numpy")
 def least_in_cell(shape: Any, k: int, view: Any, r: int, c: int) -> float:
     """A quick lower bound of `nearest_in_cell`, from the object's extent along the window's axes."""
     u, v = shape[k, Shape.U], shape[k, Shape.V]
@@ -280,7 +280,7 @@ def least_in_cell(shape: Any, k: int, view: Any, r: int, c: int) -> float:
     return du * du + dv * dv
 
 
-@njit
+@njit(error_model="numpy")
 def nearest_in_cell(shape: Any, k: int, view: Any, r: int, c: int) -> float:
     """Squared distance in cells from the agent to the closest point of object k inside cell (r, c).
 
@@ -338,7 +338,7 @@ def nearest_in_cell(shape: Any, k: int, view: Any, r: int, c: int) -> float:
     return nearest_of_cell(view, r, c) if best == math.inf else best
 
 
-@njit
+@njit(error_model="numpy")
 def world_extent(shape: Any, k: int, view: Any) -> tuple[float, float]:
     """Half extents of a box along the world's axes, in world units."""
     a, b = shape[k, Shape.A] * view[View.CELL], shape[k, Shape.B] * view[View.CELL]
@@ -349,7 +349,7 @@ def world_extent(shape: Any, k: int, view: Any) -> tuple[float, float]:
     return a * cos + b * sin, a * sin + b * cos
 
 
-@njit
+@njit(error_model="numpy")
 def unity_key(shape: Any, k: int, view: Any, r: int, c: int) -> float:
     """Squared distance in cells from the agent to the point of the object's world-aligned bounds nearest to the cell.
 

@@ -50,7 +50,7 @@ SECOND = int(SightField.GROUP)
 LEFT, RIGHT = int(SightField.LEFT), int(SightField.RIGHT)
 
 
-@njit
+@njit(error_model="numpy")
 def fail(fault: Any, code: Fault, lane: int, index: int, plane: int, value: float) -> bool:
     fault[0] = code.value
     fault[1] = lane
@@ -60,7 +60,7 @@ def fail(fault: Any, code: Fault, lane: int, index: int, plane: int, value: floa
     return False
 
 
-@njit
+@njit(error_model="numpy")
 def bounded(floats: Any, f: int, value: float, clip: bool, open_end: bool) -> tuple[Any, bool]:
     """The value brought into the plane's range, and whether that was allowed."""
     low, high = floats[f + Number.LOW], floats[f + Number.HIGH]
@@ -72,12 +72,12 @@ def bounded(floats: Any, f: int, value: float, clip: bool, open_end: bool) -> tu
     return min(max(value, low), high), True
 
 
-@njit
+@njit(error_model="numpy")
 def in_bin(floats: Any, f: int, value: float) -> float:
     return 1.0 if floats[f + Number.EDGE_LOW] <= value < floats[f + Number.EDGE_HIGH] else 0.0
 
 
-@njit
+@njit(error_model="numpy")
 def _lit(sight: Any, shade: Any, cells: int, cell: int, group: int) -> bool:
     """Whether the centre of a cell is in the light of one group of directions."""
     key = sight[(group + SightField.KEY) * cells + cell]
@@ -86,7 +86,7 @@ def _lit(sight: Any, shade: Any, cells: int, cell: int, group: int) -> bool:
     return left >= key or right >= key
 
 
-@njit
+@njit(error_model="numpy")
 def _part_lit(sight: Any, shade: Any, cells: int, cell: int) -> bool:
     """Whether any part of an opaque cell's line is in the light."""
     for group in (0, SECOND):
@@ -97,7 +97,7 @@ def _part_lit(sight: Any, shade: Any, cells: int, cell: int) -> bool:
     return False
 
 
-@njit
+@njit(error_model="numpy")
 def _sees(sight: Any, shade: Any, cells: int, cell: int, opaque: bool) -> bool:
     """Whether a cell is in the light, given how near each direction is shaded."""
     if _lit(sight, shade, cells, cell, 0) or _lit(sight, shade, cells, cell, SECOND):
@@ -105,7 +105,7 @@ def _sees(sight: Any, shade: Any, cells: int, cell: int, opaque: bool) -> bool:
     return opaque and _part_lit(sight, shade, cells, cell)
 
 
-@njit
+@njit(error_model="numpy")
 def _see_all(sight: Any, shade: Any, cells: int, walls: Any, dark: int, by_part: bool, seen: Any, unseen: Any) -> int:
     """`_sees` for every cell; `walls` lists the `dark` opaque ones.
 
@@ -132,7 +132,7 @@ def _see_all(sight: Any, shade: Any, cells: int, walls: Any, dark: int, by_part:
     return count
 
 
-@njit
+@njit(error_model="numpy")
 def _shade_all(sight: Any, shade: Any, cells: int, walls: Any, dark: int, directions: int) -> None:
     """Let every opaque cell shade its directions: each then holds the key of the nearest one."""
     shade[:] = FAR
@@ -145,7 +145,7 @@ def _shade_all(sight: Any, shade: Any, cells: int, walls: Any, dark: int, direct
                 shade[i] = min(shade[i], key)
 
 
-@njit
+@njit(error_model="numpy")
 def _tile_at(view: Any, frames: Any, frame: int, rows: int, columns: int, r: int, c: int) -> int:
     """Flat index of the tile under the centre of cell (r, c), -1 outside the map."""
     right = (c + 0.5 - view[View.COLUMN]) * view[View.CELL]
@@ -159,7 +159,7 @@ def _tile_at(view: Any, frames: Any, frame: int, rows: int, columns: int, r: int
     return -1
 
 
-@njit
+@njit(error_model="numpy")
 def _in_bounds(view: Any, frames: Any, frame: int, r: int, c: int) -> bool:
     right = (c + 0.5 - view[View.COLUMN]) * view[View.CELL]
     ahead = (view[View.ROW] - r - 0.5) * view[View.CELL]
@@ -170,7 +170,7 @@ def _in_bounds(view: Any, frames: Any, frame: int, r: int, c: int) -> bool:
     return in_x and y + slack >= frames[frame, 4] and y + slack < frames[frame, 6]
 
 
-@njit
+@njit(error_model="numpy")
 def _write_world(
     ints: Any,
     floats: Any,
@@ -242,7 +242,7 @@ def _write_world(
     return True
 
 
-@njit
+@njit(error_model="numpy")
 def _write_cells(
     ints: Any,
     floats: Any,
@@ -299,7 +299,7 @@ def _write_cells(
     return True
 
 
-@njit
+@njit(error_model="numpy")
 def _find_objects(
     binding: Any, entities: Any, lane: int, self_id: int, view: Any, rows: int, columns: int, reads: bool,
     sighted: bool, shape: Any, near: Any, tags: Any, fault: Any,
@@ -330,7 +330,7 @@ def _find_objects(
     return found
 
 
-@njit
+@njit(error_model="numpy")
 def _load_values(
     ints: Any, floats: Any, binding: Any, entities: Any, lane: int, near: Any, found: int, tags: Any, kept: Any,
     adds: Any, bad: Any,
@@ -386,7 +386,7 @@ def _load_values(
                     adds[k, at + 1] = 1.0
 
 
-@njit
+@njit(error_model="numpy")
 def _bad_value(
     ints: Any, floats: Any, binding: Any, entities: Any, lane: int, k: int, tag: int, bad: int, fault: Any
 ) -> None:
@@ -401,7 +401,7 @@ def _bad_value(
     fail(fault, Fault.VALUE, lane, k, bad - 1, value)
 
 
-@njit
+@njit(error_model="numpy")
 def _challenge(shape: Any, view: Any, unity: bool, own: int, known: float, k: int, r: int, c: int) -> tuple[int, float]:
     """Let object k challenge `own`, the representative of a cell, whose key is `known` (negative: not yet).
 
@@ -421,7 +421,7 @@ def _challenge(shape: Any, view: Any, unity: bool, own: int, known: float, k: in
     return (k, key) if key < known - TIE else (own, known)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def observe_lanes(
     ints: Any,
     floats: Any,
@@ -606,7 +606,7 @@ def observe_lanes(
             is_wall[walls[w]] = False
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def inspect_lane(
     ints: Any, floats: Any, sight: Any, binding: Any, entities: Any, tiles: Any, opaque_tiles: Any, frames: Any,
     poses: Any, row: int, column: int, keys: Any, seen: Any,

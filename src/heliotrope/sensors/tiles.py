@@ -44,7 +44,7 @@ def as_words(out: NDArray[Any], count: int) -> NDArray[np.uint64]:
     return np.ndarray((0,), np.uint64, spare, 1, (3,))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def tile_poses(poses: Any, frame: Any, map_rows: int, turn: int, out: Any) -> bool:
     """Put poses on a map of tiles; false if one is not finite or not on the centre of a tile.
 
@@ -69,7 +69,7 @@ def tile_poses(poses: Any, frame: Any, map_rows: int, turn: int, out: Any) -> bo
     return True
 
 
-@njit
+@njit(error_model="numpy")
 def _steps(quarter: int) -> tuple[int, int, int, int]:
     """Tile steps (row, column) for one cell ahead and one cell to the right after quarter turns to the left."""
     if quarter == 0:
@@ -81,7 +81,7 @@ def _steps(quarter: int) -> tuple[int, int, int, int]:
     return 0, 1, 1, 0
 
 
-@njit
+@njit(error_model="numpy")
 def _inside(start: int, step: int, length: int, limit: int) -> tuple[int, int]:
     """First and one past the last k in 0..length-1 with 0 <= start + k * step < limit, for a step of -1, 0 or 1."""
     if step == 0:
@@ -91,7 +91,7 @@ def _inside(start: int, step: int, length: int, limit: int) -> tuple[int, int]:
     return low, max(min(high, length), low)
 
 
-@njit
+@njit(error_model="numpy")
 def _paint_words(
     tiles: Any, lane_start: int, high: int, wide: int, start: Any, steps: Any, rows: int, columns: int, words: Any,
     word_table: Any, first: int, shared: Any,
@@ -121,7 +121,7 @@ def _paint_words(
             at += one
 
 
-@njit
+@njit(error_model="numpy")
 def _paint_values(
     floats: Any, f: int, binned: bool, clip: bool, planes: Any, plane_start: int, high: int, wide: int, start: Any,
     steps: Any, rows: int, columns: int, out: Any, base: int, cell_stride: int,
@@ -155,7 +155,7 @@ def _paint_values(
     return -1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def observe_tiles(
     ints: Any,
     floats: Any,
@@ -281,7 +281,7 @@ def observe_tiles(
                     return
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def crop_words(ints: Any, board: Any, outside: Any, shared: Any, own: Any, poses: Any, out: Any, words: Any) -> None:
     """Cut windows out of maps whose tiles are finished words: the fastest way, for worlds that keep such maps.
 
