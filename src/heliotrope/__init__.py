@@ -4,11 +4,12 @@
 `heliotrope.make_vec` are typed shortcuts.
 """
 
+from heliotrope.engine.planner import planner
 from heliotrope.engine.policies import Policy, idle_policy, oracle, random_policy
 from heliotrope.registration import make, make_vec, register_all
 
 __version__ = "0.1.0"
 
-__all__ = ["Policy", "__version__", "idle_policy", "make", "make_vec", "oracle", "random_policy"]
+__all__ = ["Policy", "__version__", "idle_policy", "make", "make_vec", "oracle", "planner", "random_policy"]
 
 register_all()

@@ -63,7 +63,7 @@ class Planner:
         has_plan = (self._planned == now).all(axis=1)
         plans = self._search(has_plan, self._steps_left(clock["elapsed"]))
         self._plans = plans[1:]
-        self._planned = now + [0, 1]
+        self._planned = now + np.array([0, 1])
         actions = plans[0]
         if not self._single:
             return actions
@@ -90,7 +90,7 @@ class Planner:
             clones.engine.random[...] = words
         base = self._base_policy()
         keep, explore = self._draw_schedule(has_plan, shape)
-        trials = self._draw_actions((self._depth, *shape))
+        trials: np.ndarray = self._draw_actions((self._depth, *shape))
         repeated = self._generator.random(shape) < 0.5
         trials = np.where(repeated.reshape(shape + (1,) * len(self._action_shape())), trials[:1], trials)
 
@@ -104,11 +104,7 @@ class Planner:
             taken[step] = actions
             before = clones.engine.returns.copy()
             clones.step(actions)
-            paid = (
-                clones.engine.score
-                if self._scalarizer.is_default
-                else clones.scalars(self._scalarizer, before)
-            )
+            paid = clones.engine.score if self._scalarizer.is_default else clones.scalars(self._scalarizer, before)
             total += np.where(alive, paid, 0.0)
             alive &= ~(clones.engine.terminated | clones.engine.truncated)
         # Of equals the first: the plan so far.
@@ -149,7 +145,7 @@ class Planner:
     def _draw_actions(self, shape: tuple[int, ...]) -> np.ndarray:
         space = self._family.action_space
         if isinstance(space, Discrete):
-            drawn = self._generator.integers(int(space.n), size=(*shape[:-1], 1))
+            drawn: np.ndarray = self._generator.integers(int(space.n), size=(*shape[:-1], 1))
         else:
             drawn = self._generator.uniform(-1.0, 1.0, size=(*shape[:-1], 1, self._family.actions))
         return drawn.repeat(shape[-1], axis=len(shape) - 1)

@@ -45,8 +45,8 @@ PAPER_RULES = Rules(
 LIT_PHOTON, DARK_PHOTON = (80, 80, 255), (60, 60, 140)
 """Colours of photons in pictures rendered with `render_photons`."""
 
-MAX_PROXIMITY = 1.0 / 3.2
-"""The highest reward of equation 4 with the default success distance."""
+PRESENTATION = frozenset({"observation", "render_size", "render_photons"})
+"""Parameters that no episode depends on."""
 
 
 class GrowSpace(Family):
@@ -83,8 +83,12 @@ class GrowSpace(Family):
         return allocate(self.config, self.bank, lanes)
 
     def describe(self) -> dict[str, Any]:
-        """Every parameter of the configuration."""
-        return self.config.describe()
+        """Every parameter that episodes depend on (not how they are looked at)."""
+        return {name: value for name, value in self.config.describe().items() if name not in PRESENTATION}
+
+    def plain(self) -> GrowSpace:
+        """The same plants, observed as a short vector."""
+        return GrowSpace(self.config.replace(observation=Observation.STATE))
 
     @property
     def idle(self) -> Any:
