@@ -1,0 +1,1 @@
+"""The subcommands of `heliotrope`, and what they share."""
