@@ -867,7 +867,7 @@ def _power_of_two(least: int) -> int:
 
 
 def block_capacity(window: int, steps: int) -> int:
-    """Slots for all blocks of seen cells that an episode of `steps` steps can touch, at most half of them used.
+    """Slots for all blocks of seen cells that an episode of `steps` steps can touch, less than half of them used.
 
     During `BLOCK` moves, a of them along the rows, the window stays within (window + a) × (window + BLOCK − a) cells.
     These touch a number of blocks that is bounded below, of which at least the ones that a window fills were touched
@@ -879,7 +879,7 @@ def block_capacity(window: int, steps: int) -> int:
 
     most = max(touched(window + a) * touched(window + BLOCK - a) for a in range(BLOCK + 1))
     least = ((window + BLOCK - 1) // BLOCK) ** 2
-    return _power_of_two(2 * (touched(window) ** 2 + (most - least) * -(-steps // BLOCK)))
+    return _power_of_two(2 * (touched(window) ** 2 + (most - least) * -(-steps // BLOCK)) + 2)
 
 
 # --- the family ------------------------------------------------------------------------------------------------------
@@ -939,7 +939,7 @@ class DarkSea(Family):
         for name, unit in config.units.items():
             settings[name] = unit
         blocks = block_capacity(window, self.max_steps)
-        forts = _power_of_two(2 * self.max_steps)
+        forts = _power_of_two(2 * self.max_steps + 2)
         return Worlds(
             settings=settings,
             lane=np.zeros(lanes, LANE),
@@ -958,6 +958,37 @@ class DarkSea(Family):
         entries = asdict(self.config)
         entries["harbour_distance"] = list(self.config.harbour_distance)
         return entries
+
+    def tiles_ahead(self, worlds: Any) -> tuple[tuple[str, ...], np.ndarray]:
+        """Which kind of terrain each action leads to: names, and for each lane and action an index, int64 (n, actions).
+
+        A boat that waits, fortifies, or would hit a reef, stays where it is.
+        """
+        lane, window = worlds.lane, self.config.window
+        rows, columns = lane["row"].astype(np.int64), lane["column"].astype(np.int64)
+        lanes = np.arange(len(lane))
+        here = worlds.terrain[lanes, rows % window, columns % window]
+        ahead = []
+        for action in list(Action)[not self.config.noops :]:
+            down, right = row_step(action.value), column_step(action.value)
+            there = worlds.terrain[lanes, (rows + down) % window, (columns + right) % window]
+            ahead.append(np.where(there == Terrain.REEF, here, there))
+        return tuple(terrain.name.lower() for terrain in Terrain), np.stack(ahead, axis=1).astype(np.int64)
+
+    def check_state(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Refuse tables that are too full to be searched, more raiders than there is room for, and unknown terrain.
+
+        Raises:
+            ValueError: naming the array.
+        """
+        lane = arrays["lane"]
+        if (lane["raiders"] < 0).any() or (lane["raiders"] > self.config.max_raiders).any():
+            raise ValueError(f"the snapshot's lanes hold more raiders than max_raiders = {self.config.max_raiders}")
+        if (arrays["terrain"] > Terrain.HARBOUR).any():
+            raise ValueError("the snapshot's terrain holds something that is no terrain")
+        for name, used in (("block_cells", arrays["block_cells"] != 0), ("fort_key", arrays["fort_key"] != NOWHERE)):
+            if (2 * used.sum(axis=1) >= used.shape[1]).any():
+                raise ValueError(f"the snapshot's {name} holds more than an episode can touch")
 
     def render(self, worlds: Any, lane: int, mode: str, redraw: Callable[[int, ObservationLayout], Any]) -> Any:
         """The window: its rows as text (`CHARACTERS`), or as a picture, uint8 (24 · window, 24 · window, 3)."""

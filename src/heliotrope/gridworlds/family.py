@@ -152,6 +152,18 @@ class Gridworld(Family, Generic[C]):
         row: np.ndarray = worlds.tiles[min(lane, len(worlds.tiles) - 1)]
         return row
 
+    def tiles_ahead(self, worlds: Any) -> tuple[tuple[str, ...], np.ndarray]:
+        """Which kind of tile each action leads to: names, and for each lane and action an index, int64 (n, actions)."""
+        lanes = len(worlds.lane)
+        first = 0 if self.config.noops else Action.LEFT.value
+        places = worlds.moves[first:, worlds.lane["place"]].T
+        rows = np.minimum(np.arange(lanes), len(worlds.tiles) - 1)
+        tiles = worlds.tiles[rows[:, None], places]
+        standing = [tile for tile in self.LAYERS if tile not in (Tile.AGENT, Tile.WALL)]
+        index = np.zeros(len(Tile), np.int64)
+        index[standing] = np.arange(len(standing))
+        return tuple(tile.name.lower() for tile in standing), index[tiles]
+
     def start_of(self, worlds: Any, lane: int) -> int:
         """The place where the agent of a lane began its episode."""
         return int(worlds.lane["start"][lane])
