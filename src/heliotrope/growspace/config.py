@@ -170,12 +170,13 @@ class GrowSpaceConfig:
         thickness_growth: how much of its children's width a segment gains per step; 0.02.
         success_distance: radius within which the target counts as reached; 3.2/84.
         episode_steps: length of an episode; 50.
-        shading: whether plants shade photons below them; True for the beam, False for the spot.
+        shading: whether plants shade photons below them; True for the beam, False for the spot and with
+            `rules="released"`.
         digits: shape only: a class, several classes, "all", a boolean mask (H, W) or masks (k, H, W), or the path of
             an IDX or NPZ file of images.
         digit_split: "train" or "test": which of the shipped images are drawn.
         digit_threshold: grey value above which a pixel belongs to the digit; 127.
-        curriculum: None, "paper", or stages `(first episode, digits)`.
+        curriculum: None, "paper", "released", or stages `(first episode, digits)`.
         curriculum_speed: divides the stages' first episodes (for n lanes that share the work).
         randomize: False, True (all ranges of the paper's Table 2), or a mapping from parameters of that table to
             ranges `(low, high)`: drawn anew for each episode.
@@ -243,7 +244,7 @@ class GrowSpaceConfig:
             "size": 28 if shape else 84,
             "branch_thickness": 0.036 if shape else 0.015,
             "light_displacement": 0.1 if spot else 5 / 84,
-            "shading": not spot,
+            "shading": not spot and self.rules is RuleSet.PAPER,
         }
         for name, value in defaults.items():
             if getattr(self, name) is None:
@@ -315,8 +316,21 @@ class GrowSpaceConfig:
                     f"{reach} must be below half the canvas in the multi_stage task, where the light must not cover "
                     f"the stem, got {getattr(self, reach)}"
                 )
+        if self.rules is RuleSet.RELEASED:
+            self._check_released()
         if self.render_size < size:
             raise ValueError(f"render_size must be at least size ({size}), got {self.render_size}")
+
+    def _check_released(self) -> None:
+        """What the released code does not have."""
+        if self.shading:
+            raise ValueError('shading must be False with rules="released", whose plants cast no shade, got True')
+        if self.task is Task.FAIRNESS and self.plants != 2:
+            raise ValueError(f'plants must be 2 with rules="released", got {self.plants}')
+        if self.task is Task.MULTI_STAGE and self.light is not Light.BEAM:
+            raise ValueError(
+                f"light of task 'multi_stage' must be 'beam' with rules=\"released\", got {_value(self.light)!r}"
+            )
 
     @property
     def _multi_stage_limit(self) -> float:
@@ -359,15 +373,16 @@ class GrowSpaceConfig:
         if not isinstance(self.shapes, tuple):
             raise ValueError("curriculum needs classes of digits, not masks or a file")
         if isinstance(curriculum, str):
-            if curriculum != "paper":
-                raise ValueError(f"curriculum must be None, 'paper' or stages (episode, digits), got {curriculum!r}")
-            return paper_curriculum()
+            if curriculum not in CURRICULA:
+                allowed = f"None, one of {list(CURRICULA)}, or stages (episode, digits)"
+                raise ValueError(f"curriculum must be {allowed}, got {curriculum!r}")
+            return CURRICULA[curriculum]()
         stages: list[Stage] = []
         try:
             pairs = [(start, digits) for start, digits in curriculum]
         except (TypeError, ValueError):
             raise TypeError(
-                f"curriculum must be None, 'paper' or stages (episode, digits), got {curriculum!r}"
+                f"curriculum must be None, one of {list(CURRICULA)}, or stages (episode, digits), got {curriculum!r}"
             ) from None
         for start, digits in pairs:
             first = int(_number("curriculum's first episode", start, 0, 2**53, integer=True))
@@ -467,7 +482,18 @@ class GrowSpaceConfig:
         if shape:
             # 28 / 9 pixels; the stem is 3 pixels high; any pixel that is not black belongs to the digit.
             preset.update(branch_length=1 / 9, max_branching=10, first_branch_height=0.1, digit_threshold=0)
-        return cls(**{**preset, **changes})
+        config = cls(**{**preset, **changes})
+        if shape and "episode_steps" not in changes:
+            return config.replace(episode_steps=config._released_steps())
+        return config
+
+    def _released_steps(self) -> int:
+        """The length of a shape episode in the released code: longer for digit 2 and where classes are mixed."""
+        if not isinstance(self.shapes, tuple):
+            return 50
+        if len(self.shapes) > 1 or self.curriculum is not None:
+            return 75
+        return 70 if self.shapes == (2,) else 50
 
     def __eq__(self, other: object) -> bool:
         return self.describe() == other.describe() if isinstance(other, GrowSpaceConfig) else NotImplemented
@@ -483,6 +509,17 @@ class GrowSpaceConfig:
 def paper_curriculum() -> tuple[Stage, ...]:
     """The paper's schedule (section 6.2): two digits, one more every 2000 episodes, all ten from episode 16,000."""
     return tuple((2000 * stage, DIGIT_RANKING[: 2 + stage]) for stage in range(len(DIGIT_RANKING) - 1))
+
+
+def released_curriculum() -> tuple[Stage, ...]:
+    """The schedule of the released code: two digits, then ever more, all ten from episode 6500."""
+    starts = (0, 500, 1000, 1500, 2500, 3500, 5000)
+    stages = tuple((start, DIGIT_RANKING[: 2 + stage]) for stage, start in enumerate(starts))
+    return (*stages, (6500, DIGIT_RANKING))
+
+
+CURRICULA: dict[str, Callable[[], tuple[Stage, ...]]] = {"paper": paper_curriculum, "released": released_curriculum}
+"""The curricula that have a name."""
 
 
 def _value(member: Any) -> Any:

@@ -122,10 +122,11 @@ def paint_photons(picture: np.ndarray, worlds: Worlds, lane: int) -> None:
     x, y = worlds.photon_x[lane, :count][free], worlds.photon_y[lane, :count][free]
     column, height = np.floor(x + 0.5).astype(int), np.floor(y + 0.5).astype(int)
     parameters = worlds.parameters[0]
+    reach = worlds.released[lane, 0]["lit_reach"] if worlds.released.size else record["light_reach"]
     if parameters["light"] == 0:
-        lit = np.abs(x - record["light_x"]) <= record["light_reach"]
+        lit = np.abs(x - record["light_x"]) <= reach
     else:
-        lit = (x - record["light_x"]) ** 2 + (y - record["light_y"]) ** 2 <= record["light_reach"] ** 2
+        lit = (x - record["light_x"]) ** 2 + (y - record["light_y"]) ** 2 <= reach**2
     if parameters["shading"]:
         lit &= worlds.top[lane][column] <= height
     picture[size - 1 - height[~lit], column[~lit]] = DARK_PHOTON
@@ -172,7 +173,8 @@ def _reward_dimensions(config: GrowSpaceConfig) -> tuple[RewardDimension, ...]:
             RewardDimension(f"plant_{plant}", performance | alignment, Sign.POSITIVE, best, 0.0, best)
             for plant in range(config.plants)
         )
-    branching = int(config.bounds("max_branching")[1])
+    # Under the released rules a step may grow any number of segments.
+    branching = config.bounds("max_branching")[1] if config.rules is RuleSet.PAPER else np.inf
     return (
         RewardDimension("proximity", performance, Sign.POSITIVE, best, 0.0, best),
         RewardDimension("branching", performance, Sign.NEGATIVE, -1.0, -branching, 0.0),

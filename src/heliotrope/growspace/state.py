@@ -42,6 +42,12 @@ def state_names(config: GrowSpaceConfig) -> tuple[str, ...]:
 
 
 @rule
+def _fraction(value: float, scale: float) -> float:
+    """A position as a fraction of the canvas; the released rules place a few things just beyond it."""
+    return min(max(value * scale, 0.0), 1.0)
+
+
+@rule
 def uncovered_centre(worlds: Any, lane: int) -> Any:
     """The centre (x, y) of the digit's pixels that no plant covers yet; of the whole digit when none is left."""
     parameters = worlds.parameters[0]
@@ -69,11 +75,11 @@ def write_state(worlds: Any, lane: int, values: Any) -> None:
     target_y = record.target_y
     if parameters.task == SHAPE:
         target_x, target_y = uncovered_centre(worlds, lane)
-    values[0] = min(record.light_x * scale, 1.0)
-    values[1] = record.light_y * scale
-    values[2] = min(record.light_reach * scale, 1.0)
-    values[3] = target_x * scale
-    values[4] = target_y * scale
+    values[0] = _fraction(record.light_x, scale)
+    values[1] = _fraction(record.light_y, scale)
+    values[2] = _fraction(record.light_reach, scale)
+    values[3] = _fraction(target_x, scale)
+    values[4] = _fraction(target_y, scale)
     at = 5
     if parameters.task == SHAPE:
         values[5] = record.covered / record.digit_pixels
@@ -99,13 +105,13 @@ def write_state(worlds: Any, lane: int, values: Any) -> None:
                 highest = tip
             sum_x += x
             sum_y += y
-        values[at] = numbers.stem_x * scale
-        values[at + 1] = tip_x[nearest] * scale
+        values[at] = _fraction(numbers.stem_x, scale)
+        values[at + 1] = _fraction(tip_x[nearest], scale)
         values[at + 2] = tip_y[nearest] * scale
         values[at + 3] = min(math.sqrt(best) * scale, 1.0)
-        values[at + 4] = tip_x[highest] * scale
+        values[at + 4] = _fraction(tip_x[highest], scale)
         values[at + 5] = tip_y[highest] * scale
-        values[at + 6] = sum_x / numbers.tips * scale
+        values[at + 6] = _fraction(sum_x / numbers.tips, scale)
         values[at + 7] = sum_y / numbers.tips * scale
         values[at + 8] = numbers.tips / (numbers.tips + 10.0)
         at += 9

@@ -17,6 +17,7 @@ from heliotrope.growspace.config import (
     Fairness,
     GrowSpaceConfig,
     Light,
+    RuleSet,
     Task,
 )
 from heliotrope.growspace.digits import DigitBank
@@ -33,6 +34,8 @@ STEM_INK = 1
 """Canvas bit of pixels under a stem (a plant's first segment)."""
 BRANCH_INK = 2
 """Canvas bit of pixels under any other segment."""
+FIRST_INK = 4
+"""Canvas bit of pixels that were covered when the episode began (released rules only)."""
 
 PHOTON_FREE, PHOTON_REMOVED = 0, 1
 
@@ -124,6 +127,26 @@ PLANT = np.dtype(
 """One plant's numbers: where its stem stands, how many segments (and so tips) it has, how many it gained in the last
 step, the smallest distance of a tip to the target, and which tip that is."""
 
+PENDING = np.dtype([("count", np.int32), ("x", np.int32), ("y", np.int32)])
+"""The released rules' pull on one segment end: how many photons, and the sum of their rounded directions."""
+
+RELEASED = np.dtype(
+    [
+        ("beam_left", np.float64),
+        ("beam_width", np.float64),
+        ("spot_x", np.float64),
+        ("spot_y", np.float64),
+        ("spot_radius", np.float64),
+        ("lit_reach", np.float64),
+        ("grown_on", np.int64),
+        ("grown_off", np.int64),
+        ("lit_ground", np.int64),
+    ]
+)
+"""The released rules' own numbers of a world: the light before it is rounded to pixels (the beam's left edge and width
+in pixels, the spot's centre and radius as fractions of the canvas), the reach within which photons are lit; and, in the
+shape task, the pixels grown since the reset on and off the digit, and the lit ones beside both."""
+
 
 class Worlds(NamedTuple):
     """n worlds: S segments per plant, P photons, A able tips, C canvas pixels (size²) at most."""
@@ -141,7 +164,7 @@ class Worlds(NamedTuple):
     photon_x: np.ndarray  # (n, P) float64, ascending
     photon_y: np.ndarray  # (n, P) float64
     photon_state: np.ndarray  # (n, P) uint8: PHOTON_FREE or PHOTON_REMOVED
-    top: np.ndarray  # (n, size) int32: highest plant pixel (y) of each column, -1 without one
+    top: np.ndarray  # (n, size + 1) int32: highest plant pixel (y) of each column, -1 without one
     canvas: np.ndarray  # (n, plants, C) uint8: ink of each plant, picture rows
     fresh: np.ndarray  # (n, F) int32: plant * C + pixel, for each pixel that a plant covered since the last drawing
     able_x: np.ndarray  # (n, A) float64: scratch: the able tips of this step
@@ -149,6 +172,8 @@ class Worlds(NamedTuple):
     able_tip: np.ndarray  # (n, A) int32: plant * S + segment
     pull_x: np.ndarray  # (n, A) float64: sum of unit vectors to the able tip's photons
     pull_y: np.ndarray  # (n, A) float64
+    pending: np.ndarray  # (n, plants, S) PENDING: released rules only, otherwise (n, plants, 0)
+    released: np.ndarray  # (n, 1) RELEASED: released rules only, otherwise (n, 0)
     masks: np.ndarray  # (k, C) uint8, shared: the shapes
     mask_starts: np.ndarray  # (classes + 1,) int64, shared: first mask of each class
     mask_labels: np.ndarray  # (classes,) int64, shared
@@ -206,6 +231,23 @@ def pack_parameters(config: GrowSpaceConfig, fresh_capacity: int) -> np.ndarray:
     return packed
 
 
+SEGMENT_LIMIT = 100_000
+"""The released rules stop growing a plant of so many segments (unless `max_branching` alone allows more)."""
+
+
+def segment_capacity(config: GrowSpaceConfig) -> int:
+    """How many segments a plant may have by the end of an episode.
+
+    Under the paper's rules at most `max_branching` more per step. Under the released rules pulls wait for their turn
+    and a step may grow any number of segments, but each of them uses up a pull, and a step brings fewer than `photons`.
+    """
+    branching = config.episode_steps * int(config.bounds("max_branching")[1])
+    if config.rules is RuleSet.PAPER:
+        return 1 + branching
+    pulls = config.episode_steps * (int(config.bounds("photons")[1]) - 1)
+    return 1 + max(branching, min(pulls, SEGMENT_LIMIT))
+
+
 def allocate(config: GrowSpaceConfig, bank: DigitBank | None, lanes: int) -> Worlds:
     """The arrays of `lanes` worlds.
 
@@ -220,7 +262,8 @@ def allocate(config: GrowSpaceConfig, bank: DigitBank | None, lanes: int) -> Wor
     pixels = size * size
     photons = int(config.bounds("photons")[1])
     able = plants * int(config.bounds("max_branching")[1])
-    segments = 1 + config.episode_steps * int(config.bounds("max_branching")[1])
+    released = config.rules is RuleSet.RELEASED
+    segments = segment_capacity(config)
     fresh = min(plants * pixels, 2048)
     shapes = _pack_shapes(config, bank, pixels)
     parameters = pack_parameters(config, fresh)
@@ -243,7 +286,8 @@ def allocate(config: GrowSpaceConfig, bank: DigitBank | None, lanes: int) -> Wor
         photon_x=np.zeros((lanes, photons), np.float64),
         photon_y=np.zeros((lanes, photons), np.float64),
         photon_state=np.zeros((lanes, photons), np.uint8),
-        top=np.zeros((lanes, size), np.int32),
+        # One column more: the released rules may plant a stem just beyond the canvas.
+        top=np.zeros((lanes, size + 1), np.int32),
         canvas=np.zeros((lanes, plants, pixels), np.uint8),
         fresh=np.zeros((lanes, fresh), np.int32),
         able_x=np.zeros((lanes, able), np.float64),
@@ -251,6 +295,8 @@ def allocate(config: GrowSpaceConfig, bank: DigitBank | None, lanes: int) -> Wor
         able_tip=np.zeros((lanes, able), np.int32),
         pull_x=np.zeros((lanes, able), np.float64),
         pull_y=np.zeros((lanes, able), np.float64),
+        pending=np.zeros((lanes, plants, segments if released else 0), PENDING),
+        released=np.zeros((lanes, int(released)), RELEASED),
         **shapes,
     )
 
