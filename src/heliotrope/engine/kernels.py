@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numba
 import numpy as np
 from numba import carray
+from numba.core import event
 from numba.extending import intrinsic
 
 from heliotrope.engine.compiler import Linker, copy_function, linked
@@ -69,12 +70,14 @@ SETTINGS = np.dtype(
         ("choices", np.int64),
         ("observation", np.int64),
         ("metrics", np.int64),
+        ("sensed", np.int64),
         ("level_start", np.int64),
         ("level_step", np.int64),
         ("level_count", np.int64),
     ]
 )
 """What does not change during an environment's life; `choices` counts the discrete actions (0: they are continuous);
+`sensed` says that a sensor looks at the lanes' scenes;
 `level_count` 0 means that every episode is a new world."""
 
 LANE = np.dtype(
@@ -115,6 +118,17 @@ class Engine(NamedTuple):
     final_integers: np.ndarray  # (n, i) or (0, 0)
     final_reals: np.ndarray  # (n, f) or (0, 0)
     final_level: np.ndarray  # (n,) int64: the level of the episode that ended (same-step autoreset)
+    # The scenes that a sensor looks at (`heliotrope.engine.scene.Scene`); without a sensor they hold nothing.
+    objects: np.ndarray  # (n, N, F) float64
+    tiles: np.ndarray  # (n, R, C) uint8
+    planes: np.ndarray  # (n, P, R, C) float32
+    scalars: np.ndarray  # (n, K) float64
+    pose: np.ndarray  # (n, 4) float64
+    final_objects: np.ndarray  # the same at the end of an episode (same-step autoreset)
+    final_tiles: np.ndarray
+    final_planes: np.ndarray
+    final_scalars: np.ndarray
+    final_pose: np.ndarray
 
 
 def _unbound(*arguments: Any) -> Any:
@@ -122,7 +136,7 @@ def _unbound(*arguments: Any) -> Any:
     raise RuntimeError("the loop only runs as a copy made by build_loop")
 
 
-bind = reset_lane = step_lane = draw_lane = redraw_lane = measure_lane = _unbound
+bind = reset_lane = step_lane = draw_lane = redraw_lane = measure_lane = export_lane = _unbound
 
 
 def _engine_function(function: Any) -> Any:
@@ -142,6 +156,14 @@ def copy_row(target: Any, source: Any) -> None:
     """Copy one row to another."""
     for index in range(source.shape[0]):
         target[index] = source[index]
+
+
+@_engine_function
+def copy_table(target: Any, source: Any) -> None:
+    """Copy one table to another."""
+    for row in range(source.shape[0]):
+        for column in range(source.shape[1]):
+            target[row, column] = source[row, column]
 
 
 @_engine_function
@@ -178,6 +200,27 @@ def keep_final(engine: Any, lane: int) -> None:
     copy_row(engine.final_integers[lane], engine.integers[lane])
     copy_row(engine.final_reals[lane], engine.reals[lane])
     engine.final_level[lane] = engine.lane[lane].level
+    if engine.settings[0].sensed:
+        copy_table(engine.final_objects[lane], engine.objects[lane])
+        copy_table(engine.final_tiles[lane], engine.tiles[lane])
+        for plane in range(engine.planes.shape[1]):
+            copy_table(engine.final_planes[lane, plane], engine.planes[lane, plane])
+        copy_row(engine.final_scalars[lane], engine.scalars[lane])
+        copy_row(engine.final_pose[lane], engine.pose[lane])
+
+
+def show_scene(engine: Any, worlds: Any, lane: int, whole: bool) -> None:
+    """Let the family write a lane's scene for the sensor: all of it, or what the last step changed."""
+    export_lane(
+        worlds,
+        lane,
+        engine.objects[lane],
+        engine.tiles[lane],
+        engine.planes[lane],
+        engine.scalars[lane],
+        engine.pose[lane],
+        whole,
+    )
 
 
 def begin_episode(engine: Any, worlds: Any, lane: int) -> None:
@@ -199,6 +242,8 @@ def begin_episode(engine: Any, worlds: Any, lane: int) -> None:
         seed_level(random, level)
     reset_lane(worlds, lane, random, record.episode)
     redraw_lane(worlds, lane, settings.observation, engine.cells[lane], engine.values[lane])
+    if settings.sensed:
+        show_scene(engine, worlds, lane, True)
     if settings.metrics:
         measure_lane(worlds, lane, engine.integers[lane], engine.reals[lane])
 
@@ -222,6 +267,8 @@ def advance(engine: Any, worlds: Any, lane: int) -> bool:
     for dimension in range(reward.shape[0]):
         engine.returns[lane, dimension] += reward[dimension]
     draw_lane(worlds, lane, settings.observation, engine.cells[lane], engine.values[lane])
+    if settings.sensed:
+        show_scene(engine, worlds, lane, False)
     if settings.metrics:
         measure_lane(worlds, lane, engine.integers[lane], engine.reals[lane])
     if not (terminated or truncated):
@@ -257,6 +304,8 @@ def loop(address: int, operation: int, start: int, stop: int) -> int:
         for lane in range(start, stop):
             if engine.selected[lane]:
                 redraw_lane(worlds, lane, observation, engine.cells[lane], engine.values[lane])
+                if engine.settings[0].sensed:
+                    show_scene(engine, worlds, lane, True)
     elif operation == Operation.MEASURE:
         for lane in range(start, stop):
             if engine.selected[lane]:
@@ -357,7 +406,14 @@ def _describe_function(function: Any) -> Iterator[bytes]:
 def _fingerprint(rules: Rules, engine: Engine, worlds: Any) -> str:
     """Tells apart all loops that differ: by the rules, by the sources, by the types of the arrays."""
     digest = hashlib.sha256(_sources_digest(("engine", *rules.packages)))
-    for function in (rules.reset_lane, rules.step_lane, rules.redraw_lane, rules.draw_lane, rules.measure_lane):
+    for function in (
+        rules.reset_lane,
+        rules.step_lane,
+        rules.redraw_lane,
+        rules.draw_lane,
+        rules.measure_lane,
+        rules.export_lane,
+    ):
         for part in _describe_function(function):
             digest.update(part)
     for group in (engine, worlds):
@@ -397,6 +453,10 @@ def build_loop(rules: Rules, engine: Engine, worlds: Any) -> Loop:
                 draw_lane=link(rules.draw_lane, inlined=True),
                 redraw_lane=link(rules.redraw_lane),
                 measure_lane=link(rules.measure_lane),
+                export_lane=link(rules.export_lane),
+            )
+            names["show_scene"] = linked(
+                copy_function(show_scene, names, f"show_{rules.name}"), counting=True, inlined=False
             )
             names["begin_episode"] = _engine_function(copy_function(begin_episode, names, f"begin_{rules.name}"))
             names["advance"] = _engine_function(copy_function(advance, names, f"advance_{rules.name}"))
@@ -424,13 +484,31 @@ def _compile(function: FunctionType) -> Loop:
     return compiled.overloads[signature].entry_point  # type: ignore[no-any-return]
 
 
+class _Compilation(event.Listener):  # type: ignore[misc]
+    """Notices that Numba compiles something, rather than loading it from its cache."""
+
+    def __init__(self) -> None:
+        self.has_begun = threading.Event()
+
+    def on_start(self, event: Any) -> None:
+        """Compiling something begins."""
+        self.has_begun.set()
+
+    def on_end(self, event: Any) -> None:
+        """It ends, and something else may begin."""
+
+
 @contextmanager
 def _announced(name: str) -> Iterator[None]:
     """Say on stderr that rules are being compiled, with a growing bar, if that takes long enough to be noticed."""
     finished = threading.Event()
+    compilation = _Compilation()
     started = time.monotonic()
 
     def announce() -> None:
+        while not compilation.has_begun.is_set():
+            if finished.wait(0.05):
+                return
         if finished.wait(1.0) or sys.stderr is None:
             return
         text = f"heliotrope: compiling the rules of {name!r} (once after installation)"
@@ -448,7 +526,8 @@ def _announced(name: str) -> Iterator[None]:
     thread = threading.Thread(target=announce, daemon=True)
     thread.start()
     try:
-        yield
+        with event.install_listener("numba:compile", compilation):
+            yield
     finally:
         finished.set()
         thread.join()
