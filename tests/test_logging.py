@@ -91,9 +91,7 @@ def test_island_metrics_and_the_log_agree_about_inequality(tmp_path):
         ("cumulative_gini", "info.cumulative_gini"),
         ("variance", "info.mo_variance"),
         ("cumulative_variance", "info.cumulative_mo_variance"),
-        ("average_variance", "info.average_mo_variance"),
         ("cumulative.drink", "info.cumulative_reward.drink"),
-        ("average.food_deficiency", "info.average_reward.food_deficiency"),
     ):
         np.testing.assert_allclose(columns[mine], columns[theirs], rtol=1e-9, atol=1e-12)
 

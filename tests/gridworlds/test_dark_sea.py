@@ -209,7 +209,7 @@ def test_rules_equal_the_plain_ones(keywords, level):
             assert tuple(info["extent"].values()) == (np.ptp(rows) + 1, np.ptp(columns) + 1)
             assert (info["fortification_levels"], info["highest_fortification"]) == (sea.built, sea.highest)
             assert info["wasted_fortification"] == sea.wasted
-            assert info["damage"] == pytest.approx(sea.damage)
+            assert info["damage"] == info["cumulative_reward"]["damage"] == pytest.approx(sea.damage)
             assert observation["navigation"][3] == sea.levels.get(sea.boat, 0)
             ended = done or truncated
             if ended:

@@ -45,6 +45,7 @@ from heliotrope.engine import (
     rule,
 )
 from heliotrope.engine.factory import make_env, make_vector_env
+from heliotrope.gridworlds.returns import measure_returns
 
 if TYPE_CHECKING:
     from heliotrope.engine.lanes import Lanes
@@ -209,14 +210,13 @@ LANE = np.dtype(
         ("fortified", np.int64),
         ("raiders", np.int64),
         ("appeared", np.int64),
-        ("damage", np.float64),
     ],
     align=True,
 )
 """One lane's scalars. `seed`: of the terrain's hash; `rows_first`: shape of the free path; `heading`: the last action
 that moved the boat; `harbour_seen`: the step at which it came into sight; `seen`: cells ever seen, within `top` …
 `right`; `levels`: ever built; `highest`: on one cell; `tested`: of them met by a raider; `fortified`: cells in the
-table; `raiders`: alive; `appeared`: ever; `damage`: paid so far."""
+table; `raiders`: alive; `appeared`: ever."""
 
 RAIDER = np.dtype([("row", np.int32), ("column", np.int32)])
 """Where a raider is."""
@@ -235,6 +235,8 @@ class Worlds(NamedTuple):
     fort_key: np.ndarray  # (n, f) int64: which fortified cell is in the slot, or NOWHERE
     fort_levels: np.ndarray  # (n, f) uint8: its levels now
     fort_tested: np.ndarray  # (n, f) uint8: how many of them a raider has met
+    paid: np.ndarray  # (n, 6) float64: the last step's reward vector
+    returns: np.ndarray  # (n, 6) float64: the vector accumulated over the episode
 
 
 # --- terrain ---------------------------------------------------------------------------------------------------------
@@ -491,12 +493,14 @@ def reset_lane(worlds: Any, lane: int, random: Any, episode: int) -> None:
     record.top = record.bottom = record.left = record.right = 0
     record.levels = record.highest = record.tested = record.fortified = 0
     record.raiders = record.appeared = 0
-    record.damage = 0.0
     for slot in range(worlds.block_cells.shape[1]):
         worlds.block_cells[lane, slot] = np.uint64(0)
     for slot in range(worlds.fort_key.shape[1]):
         worlds.fort_key[lane, slot] = NOWHERE
         worlds.fort_levels[lane, slot] = 0
+    for dimension in range(worlds.paid.shape[1]):
+        worlds.paid[lane, dimension] = 0.0
+        worlds.returns[lane, dimension] = 0.0
     half = settings.window // 2
     reveal(worlds, lane, -half, half, -half, half)
 
@@ -631,7 +635,6 @@ def step_lane(worlds: Any, lane: int, choice: int, control: Any, random: Any, re
         reward[Dimension.EXPANSION.value] = settings.expansion * returns_of(before, new, settings.diminishing)
     if record.raiders > 0:
         reward[Dimension.DAMAGE.value] = move_raiders(worlds, lane)
-        record.damage += reward[Dimension.DAMAGE.value]
     spawn_raider(worlds, lane, random)
     if record.row == record.harbour_row and record.column == record.harbour_column:
         record.finished = 1
@@ -639,6 +642,8 @@ def step_lane(worlds: Any, lane: int, choice: int, control: Any, random: Any, re
     score = 0.0
     for dimension in range(reward.shape[0]):
         score += reward[dimension]
+        worlds.paid[lane, dimension] = reward[dimension]
+        worlds.returns[lane, dimension] += reward[dimension]
     return score, record.finished == 1
 
 
@@ -726,7 +731,8 @@ def measure_lane(worlds: Any, lane: int, integers: Any, reals: Any) -> None:
     integers[10] = record.appeared
     integers[11] = record.row
     integers[12] = record.column
-    reals[0] = record.damage
+    reals[0] = worlds.returns[lane, Dimension.DAMAGE.value]
+    measure_returns(worlds.paid[lane], worlds.returns[lane], reals, 1)
 
 
 METRICS = (
@@ -742,10 +748,16 @@ METRICS = (
     Metric("raiders_appeared", MetricType.INTEGER),
     Metric("position", MetricType.INTEGER, labels=("row", "column")),
     Metric("damage", MetricType.REAL),
+    Metric("cumulative_reward", MetricType.REAL, labels=tuple(DEFAULT_UNITS)),
+    Metric("gini", MetricType.REAL),
+    Metric("cumulative_gini", MetricType.REAL),
+    Metric("mo_variance", MetricType.REAL),
+    Metric("cumulative_mo_variance", MetricType.REAL),
 )
 """What `info` reports: whether the harbour was reached and seen, and the steps since (0 until it is); cells ever seen,
 and the sides of the rectangle that holds them; levels ever built, most on one cell, and those that no raider has met
-yet; raiders alive, and ever; the boat's cell; the damage paid so far."""
+yet; raiders alive, and ever; the boat's cell; the damage and all rewards of the episode so far, and how unequal the
+dimensions of the step's and the episode's rewards are."""
 
 RULES = Rules(
     name="dark_sea",
@@ -951,6 +963,8 @@ class DarkSea(Family):
             fort_key=np.full((lanes, forts), NOWHERE, np.int64),
             fort_levels=np.zeros((lanes, forts), np.uint8),
             fort_tested=np.zeros((lanes, forts), np.uint8),
+            paid=np.zeros((lanes, len(Dimension)), np.float64),
+            returns=np.zeros((lanes, len(Dimension)), np.float64),
         )
 
     def describe(self) -> dict[str, Any]:
