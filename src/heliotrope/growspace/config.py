@@ -324,13 +324,12 @@ class GrowSpaceConfig:
     def _check_released(self) -> None:
         """What the released code does not have."""
         if self.shading:
-            raise ValueError('shading must be False with rules="released", whose plants cast no shade, got True')
+            raise ValueError("shading must be False with rules='released', whose plants cast no shade, got True")
         if self.task is Task.FAIRNESS and self.plants != 2:
-            raise ValueError(f'plants must be 2 with rules="released", got {self.plants}')
+            raise ValueError(f"plants must be 2 with rules='released', got {self.plants}")
         if self.task is Task.MULTI_STAGE and self.light is not Light.BEAM:
-            raise ValueError(
-                f"light of task 'multi_stage' must be 'beam' with rules=\"released\", got {_value(self.light)!r}"
-            )
+            got = _value(self.light)
+            raise ValueError(f"light of task 'multi_stage' must be 'beam' with rules='released', got {got!r}")
 
     @property
     def _multi_stage_limit(self) -> float:

@@ -15,7 +15,7 @@ Where they differ from the paper's (`GrowSpaceConfig.released` sets the constant
 * The plants of the fairness task do not compete for photons.
 * Stems may stand anywhere, even one pixel beyond the right edge, and targets too; targets are all equally high.
 * In the shape task the stem has nothing to do with the digit, the light starts at its tip, and pixels of the picture
-  that are lit but neither plant nor digit count as digit in the reward.
+  that are lit but neither plant nor digit count as digit in the reward. The digit shows through the plant.
 
 One fault is repaired: after a photon had been passed over because a segment end stood on it, the rest of the step
 misread all photons as points on the canvas's diagonal. And all randomness comes from the lane's stream.
@@ -32,11 +32,15 @@ from typing import Any
 from heliotrope.engine.family import Rules
 from heliotrope.engine.rule import rule
 from heliotrope.engine.seeding import next_below, next_uniform
-from heliotrope.growspace import tasks
-from heliotrope.growspace.drawing import draw_lane, redraw_lane
+from heliotrope.growspace.config import Observation
+from heliotrope.growspace.drawing import DIGIT_LEVEL
+from heliotrope.growspace.drawing import draw_lane as draw_plainly
+from heliotrope.growspace.drawing import redraw_lane as redraw_plainly
 from heliotrope.growspace.light import BeamAction, SpotAction, clamp, is_lit
 from heliotrope.growspace.plant import add_segment, plant_stem, thicken
 from heliotrope.growspace.tasks import FAR_EDGE, NEAR_EDGE, choose_digit, clear_lane, draw_parameters, place_opposite
+from heliotrope.growspace.tasks import measure_lane as measure_plainly
+from heliotrope.growspace.tasks import pay as pay_plainly
 from heliotrope.growspace.worlds import (
     ABOVE,
     BEAM,
@@ -67,6 +71,12 @@ PHOTON_PASSED_OVER = 2
 def whole(value: float) -> int:
     """The nearest integer, halves to the even one."""
     return round(value)
+
+
+@rule
+def to_places(value: float, scale: float) -> float:
+    """`value` rounded to one decimal place (scale 10) or two (scale 100)."""
+    return whole(value * scale) / scale
 
 
 # --- the light -------------------------------------------------------------------------------------------------------
@@ -106,12 +116,12 @@ def shift_beam(released: Any, size: float, distance: float) -> None:
     """Move the beam to the right (to the left if `distance` is negative), at most to the wall."""
     if distance < 0.0:
         # Rounded, because the edge is a sum of many steps and should count as being as far from the wall as it looks.
-        if round(released.beam_left, 2) >= -distance:
+        if to_places(released.beam_left, 100.0) >= -distance:
             released.beam_left += distance
         else:
             released.beam_left = 0.0
     elif distance > 0.0:
-        if round(released.beam_left + released.beam_width, 2) <= size - distance:
+        if to_places(released.beam_left + released.beam_width, 100.0) <= size - distance:
             released.beam_left += distance
         else:
             # Also if that is to the left: the beam may have been wider than the room it had.
@@ -132,7 +142,7 @@ def widen_beam(released: Any, parameters: Any, growth: float) -> None:
             released.beam_width = size - released.beam_left
         else:
             released.beam_width = width + growth
-    elif growth < 0.0 and round(width, 1) > parameters.light_width_min:
+    elif growth < 0.0 and to_places(width, 10.0) > parameters.light_width_min:
         released.beam_width = max(width + growth, 0.0)
 
 
@@ -524,7 +534,7 @@ def jaccard(worlds: Any, lane: int) -> float:
 def pay(worlds: Any, lane: int, reward: Any) -> float:
     """Write the reward vector of the lane's present state; its default scalar."""
     if worlds.parameters[0].task != SHAPE:
-        return tasks.pay(worlds, lane, reward)
+        return pay_plainly(worlds, lane, reward)
     compare_with_digit(worlds, lane)
     record = worlds.lane[lane]
     reward[0] = worlds.released[lane, 0].grown_on / record.digit_pixels
@@ -547,7 +557,7 @@ def step_lane(worlds: Any, lane: int, choice: int, control: Any, random: Any, re
 @rule
 def measure_lane(worlds: Any, lane: int, integers: Any, reals: Any) -> None:
     """Write the metrics, in the order of `heliotrope.growspace.env`; the light as it is before it becomes pixels."""
-    tasks.measure_lane(worlds, lane, integers, reals)
+    measure_plainly(worlds, lane, integers, reals)
     p = worlds.parameters[0]
     released = worlds.released[lane, 0]
     if p.light == BEAM:
@@ -562,6 +572,35 @@ def measure_lane(worlds: Any, lane: int, integers: Any, reals: Any) -> None:
         reals[4] = released.grown_on / digit_pixels
         reals[5] = released.grown_off / digit_pixels
         reals[6] = jaccard(worlds, lane)
+
+
+# --- the picture -----------------------------------------------------------------------------------------------------
+
+
+@rule
+def show_digit_in_plant(worlds: Any, lane: int, observation: int, cells: Any) -> None:
+    """Add the digit's red to the picture's plant pixels on it."""
+    p = worlds.parameters[0]
+    if p.task != SHAPE or observation != Observation.RGB:
+        return
+    mask = worlds.masks[worlds.lane[lane].digit]
+    for pixel in range(p.size * p.size):
+        if mask[pixel] != 0 and worlds.canvas[lane, 0, pixel] != 0:
+            cells[3 * pixel] = DIGIT_LEVEL
+
+
+@rule
+def redraw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: Any) -> None:
+    """Paint the whole observation."""
+    redraw_plainly(worlds, lane, observation, cells, values)
+    show_digit_in_plant(worlds, lane, observation, cells)
+
+
+@rule
+def draw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: Any) -> None:
+    """Bring the observation of the step before up to date."""
+    draw_plainly(worlds, lane, observation, cells, values)
+    show_digit_in_plant(worlds, lane, observation, cells)
 
 
 RELEASED_RULES = Rules(
