@@ -14,10 +14,10 @@ the world follows it, and made anew otherwise. It is a strong heuristic, not a p
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
 DEFAULT_WIDTH = 4096
 """How many plans a beam search keeps."""
-
-BOARDS_KEPT = 256
-"""For how many shuffled boards an oracle remembers what it has worked out."""
 
 PLANS_KEPT = 4096
 """How many plans an oracle remembers for each board."""
@@ -182,30 +179,42 @@ def _hash(states: np.ndarray) -> np.ndarray:
     return result
 
 
+NO_PLAN = (Plan(np.zeros(0, np.int64), (), 0.0), 0, 0)
+"""A plan that nothing follows."""
+
+
 class _Board:
     """What an oracle has worked out for one board."""
 
     def __init__(self, model: WorldModel, weights: np.ndarray | None, max_states: int) -> None:
         self.model = model
         self.plans: dict[tuple[Any, ...], Plan] = {}
-        self.numbers: dict[bytes, int] = {}
-        self.solution: Solution | None = None
+        self._choices: tuple[np.ndarray, ...] = ()
         if weights is None:
             return
         try:
             transitions = model.tabulate(max_states)
         except TooManyStatesError:
             return
-        self.solution = solve(transitions, weights)
-        self.numbers = {row.tobytes(): number for number, row in enumerate(transitions.states)}
+        self._choices = solve(transitions, weights).choices
+        self._states = transitions.states
+        hashes = _hash(transitions.states)
+        self._order = np.argsort(hashes)
+        self._hashes = hashes[self._order]
 
-    def optimal_action(self, row: np.ndarray, left: int) -> int | None:
-        """The best action with `left` steps to go, if the state was tabulated."""
-        if self.solution is None or left > len(self.solution.choices):
-            return None
-        number = self.numbers.get(row.tobytes())
-        choices = self.solution.choices[-left]
-        return None if number is None or number >= len(choices) else int(choices[number])
+    def optimal_actions(self, rows: np.ndarray, left: np.ndarray) -> np.ndarray:
+        """The best actions in these states with `left` steps to go; -1 where the state was not tabulated."""
+        actions = np.full(len(rows), -1, dtype=np.int64)
+        if not self._choices:
+            return actions
+        places = np.searchsorted(self._hashes, _hash(rows)).clip(max=len(self._order) - 1)
+        numbers = self._order[places]
+        known = (self._states[numbers] == rows).all(axis=1) & (left <= len(self._choices))
+        for row in np.flatnonzero(known).tolist():
+            choices = self._choices[-left[row]]
+            if numbers[row] < len(choices):
+                actions[row] = choices[numbers[row]]
+        return actions
 
 
 class Oracle:
@@ -235,9 +244,11 @@ class Oracle:
         self._weights = weights
         self._max_states = max_states
         self._width = width
-        self._boards: OrderedDict[tuple[bytes, int], _Board] = OrderedDict()
+        # Lanes with the same board share what was worked out for it, and let go of it when they all have another.
+        self._boards: WeakValueDictionary[tuple[bytes, int], _Board] = WeakValueDictionary()
+        self._board_of: list[_Board | None] = [None] * lanes.count
         # Each lane's plan, the next step of it, and how many steps were left when it began.
-        self._plans = [(Plan(np.zeros(0, np.int64), (), 0.0), 0, 0)] * lanes.count
+        self._plans = [NO_PLAN] * lanes.count
 
     def __call__(self) -> np.ndarray:
         """The actions of all lanes in their current state: int64 (lanes,). Lanes that have ended get action 0."""
@@ -245,24 +256,27 @@ class Oracle:
         rows = self._family.pack(self._lanes.worlds)
         left = engine.settings["max_steps"][0] - engine.lane["elapsed"]
         actions = np.zeros(self._lanes.count, dtype=np.int64)
+        groups: dict[_Board, list[int]] = {}
         for lane in np.flatnonzero(engine.lane["ended"] == 0).tolist():
-            actions[lane] = self._act(lane, rows[lane], int(left[lane]))
+            groups.setdefault(self._board(lane), []).append(lane)
+        for board, members in groups.items():
+            actions[members] = board.optimal_actions(rows[members], left[members])
+            for lane in members:
+                if actions[lane] < 0:
+                    actions[lane] = self._follow(board, lane, rows[lane], int(left[lane]))
         return actions
-
-    def _act(self, lane: int, row: np.ndarray, left: int) -> int:
-        board = self._board(lane)
-        action = board.optimal_action(row, left)
-        return self._follow(board, lane, row, left) if action is None else action
 
     def _board(self, lane: int) -> _Board:
         worlds = self._lanes.worlds
         key = self._family.tiles_of(worlds, lane).tobytes(), self._family.start_of(worlds, lane)
-        if key not in self._boards:
+        board = self._boards.get(key)
+        if board is None:
             model = WorldModel(self._family, lane_rows(self._family, worlds, lane))
-            self._boards[key] = _Board(model, self._weights, self._max_states)
-            if len(self._boards) > BOARDS_KEPT:
-                self._boards.popitem(last=False)
-        return self._boards[key]
+            board = self._boards[key] = _Board(model, self._weights, self._max_states)
+        if board is not self._board_of[lane]:
+            self._board_of[lane] = board
+            self._plans[lane] = NO_PLAN
+        return board
 
     def _follow(self, board: _Board, lane: int, row: np.ndarray, left: int) -> int:
         """The next action of the lane's plan; of a new plan if the lane is not where its plan says."""
