@@ -74,7 +74,7 @@ def contact_sheet(rows: Sequence[Sequence[Cell]], side: int = 200) -> np.ndarray
     image_module, draw_module, font_module = _pillow("Image"), _pillow("ImageDraw"), _pillow("ImageFont")
     across, down = side + _MARGIN, side + _CAPTION_HEIGHT + _MARGIN
     sheet = image_module.new("RGB", (columns * across + _MARGIN, len(rows) * down + _MARGIN), _BACKGROUND)
-    draw, font = draw_module.Draw(sheet), font_module.load_default(_FONT_SIZE)
+    font = font_module.load_default(_FONT_SIZE)
     for row_index, row in enumerate(rows):
         for column, cell in enumerate(row):
             _check_picture(cell.picture)
@@ -84,7 +84,10 @@ def contact_sheet(rows: Sequence[Sequence[Cell]], side: int = 200) -> np.ndarray
             size = (max(1, round(width * scale)), max(1, round(height * scale)))
             picture = image_module.fromarray(cell.picture).resize(size, image_module.Resampling.NEAREST)
             sheet.paste(picture, (left + (side - size[0]) // 2, top + (side - size[1]) // 2))
-            draw.text((left + 2, top + side + 1), cell.caption, fill=_CAPTION, font=font)
+            # On a strip of its own, so that a long caption ends where its cell ends.
+            strip = image_module.new("RGB", (side, _CAPTION_HEIGHT), _BACKGROUND)
+            draw_module.Draw(strip).text((2, 1), cell.caption, fill=_CAPTION, font=font)
+            sheet.paste(strip, (left, top + side))
     return np.array(sheet)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +19,17 @@ from heliotrope.catalogue import GRIDWORLDS, GROWSPACE
 from heliotrope.commands.arguments import make_vector, positive_integer, seed
 from heliotrope.commands.console import Progress, format_table, mean_and_deviation, sample_deviation
 from heliotrope.commands.episodes import Episodes, lanes_for, make_policy, run_episodes
-from heliotrope.commands.errors import user_errors
+from heliotrope.commands.errors import CommandError, user_errors
 from heliotrope.media import Cell, contact_sheet, save_gif, save_png
 
 GIF_DIFFICULTY = "hard"
 PICTURE_SIDE = 256
+
+WORKERS = 4
+"""How many agents run at once, at most."""
+
+OPTIONS: dict[str, dict[str, Any]] = {"planner": {"candidates": 12}}
+"""Options of agents: the planner takes most of the demo's time, and half the candidates are nearly as good."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +92,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder")
     parser.add_argument("--episodes", type=positive_integer, default=200, help="per agent and task (default 200)")
     parser.add_argument(
-        "--planner-episodes", type=positive_integer, default=8, help="the same for the planner (default 8)"
+        "--planner-episodes", type=positive_integer, default=4, help="the same for the planner (default 4)"
     )
     parser.add_argument("--seed", type=seed, default=0, help="default 0")
     parser.add_argument(
@@ -107,41 +115,56 @@ def run(arguments: argparse.Namespace) -> None:
         [case for case in cases if arguments.only.lower() in case.title.lower()]
         for cases in (plant_cases(), gridworld_cases())
     )
+    if not plants and not gridworlds:
+        raise CommandError(f"no environment's title contains {arguments.only!r}")
     with user_errors(OSError, ImportError):
-        results = _run_cases(plants, arguments)
+        results = _run_cases([*plants, *gridworlds], arguments)
         if plants:
             print(f"Plants: mean ± standard deviation of {arguments.episodes} episodes", end="")
-            print(f" ({min(arguments.episodes, arguments.planner_episodes)} of the planner, which sees the future)\n")
-            print(plant_table(results))
+            print(f" ({_episodes_of('planner', arguments)} of the planner, which sees the future)\n")
+            print(plant_table([result for result in results if result.case in plants]))
             _write_plant_pictures(plants, out, arguments.seed)
-        grid_results = _run_cases(gridworlds, arguments)
         if gridworlds:
-            print(
-                f"\nGridworlds: return and its dimensions, mean ± standard deviation of {arguments.episodes} episodes\n"
-            )
-            print(gridworld_table(grid_results))
+            print("\nGridworlds: return and its dimensions, mean ± standard deviation", end="")
+            print(f" of {arguments.episodes} episodes\n")
+            print(gridworld_table([result for result in results if result.case in gridworlds]))
             _write_gridworld_pictures(gridworlds, out, arguments.seed)
-        write_results([*results, *grid_results], out)
+        write_results(results, out)
     print(f"\n{time.monotonic() - started:.0f} s; in {out}:")
     print("\n".join(f"  {path.name}" for path in sorted(out.iterdir()) if path.is_file()))
 
 
 def _run_cases(cases: Sequence[Case], arguments: argparse.Namespace) -> list[Result]:
-    """All agents on all cases."""
+    """All agents on all cases, several at a time: the compiled loops run beside one another."""
     jobs = [(case, agent) for case in cases for agent in case.agents]
-    results = []
-    with Progress("running") as progress:
-        for index, (case, agent) in enumerate(jobs):
-            count = arguments.planner_episodes if agent == "planner" else arguments.episodes
-            count = min(count, arguments.episodes)
-            env = make_vector(case.name, lanes_for(agent, count), case.settings)
-            policy = make_policy(agent, env, arguments.seed)
+    done = [0.0] * len(jobs)
 
-            def show(fraction: float, index: int = index) -> None:
-                progress.show((index + fraction) / len(jobs))
+    def work(index: int) -> Result:
+        case, agent = jobs[index]
+        count = _episodes_of(agent, arguments)
+        env = make_vector(case.name, lanes_for(agent, count), case.settings)
 
-            results.append(Result(case, agent, run_episodes(env, policy, count, arguments.seed, progress=show)))
-    return results
+        def note(fraction: float) -> None:
+            done[index] = fraction
+
+        policy = make_policy(agent, env, arguments.seed, **OPTIONS.get(agent, {}))
+        return Result(case, agent, run_episodes(env, policy, count, arguments.seed, progress=note))
+
+    with Progress("running") as progress, ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
+        futures = [pool.submit(work, index) for index in range(len(jobs))]
+        try:
+            while wait(futures, timeout=0.25, return_when=FIRST_EXCEPTION).not_done:
+                if any(future.done() and future.exception() for future in futures):
+                    break
+                progress.show(sum(done) / len(jobs))
+            return [future.result() for future in futures if future.done()]
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _episodes_of(agent: str, arguments: argparse.Namespace) -> int:
+    """How many episodes an agent plays in each case."""
+    return min(arguments.episodes, arguments.planner_episodes) if agent == "planner" else int(arguments.episodes)
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
@@ -240,18 +263,17 @@ def _write_plant_pictures(cases: Sequence[Case], out: Path, seed: int) -> None:
         # Photons are a matter of presentation: the state fits an environment that shows them.
         shown = make_vector(case.name, 1, {**case.settings, "render_size": PICTURE_SIDE, "render_photons": True})
         shown.set_state(env.get_state())
-        rows.append([*_start_middle_end(case, frames), Cell(shown.render_lane(0), f"{case.title}, photons")])
+        rows.append([*_start_middle_end(case.title, frames), Cell(shown.render_lane(0), "photons shown")])
     save_png(out / "plants.png", contact_sheet(rows))
 
 
 def _write_gridworld_pictures(cases: Sequence[Case], out: Path, seed: int) -> None:
-    """A contact sheet of the oracle in all gridworlds."""
-    save_png(
-        out / "gridworlds.png",
-        contact_sheet([_start_middle_end(case, _film(case, "oracle", seed)[0]) for case in cases]),
-    )
+    """A contact sheet of the oracle in all gridworlds, two of them in each row."""
+    strips = [_start_middle_end(case.title, _film(case, "oracle", seed)[0]) for case in cases]
+    rows = [[cell for strip in strips[first : first + 2] for cell in strip] for first in range(0, len(strips), 2)]
+    save_png(out / "gridworlds.png", contact_sheet(rows))
 
 
-def _start_middle_end(case: Case, frames: Sequence[np.ndarray]) -> list[Cell]:
+def _start_middle_end(title: str, frames: Sequence[np.ndarray]) -> list[Cell]:
     last = len(frames) - 1
-    return [Cell(frames[step], f"{case.title}, step {step}") for step in (0, last // 2, last)]
+    return [Cell(frames[0], title), *(Cell(frames[step], f"step {step}") for step in (last // 2, last))]

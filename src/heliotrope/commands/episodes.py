@@ -12,13 +12,13 @@ import heliotrope
 from heliotrope.commands.errors import user_errors
 from heliotrope.engine import VectorEnv
 
-AGENTS: dict[str, Callable[[VectorEnv, int], heliotrope.Policy]] = {
+AGENTS: dict[str, Callable[..., heliotrope.Policy]] = {
     "random": lambda env, seed: heliotrope.random_policy(env, seed),
     "stay": lambda env, seed: heliotrope.idle_policy(env),
     "oracle": lambda env, seed: heliotrope.oracle(env),
-    "planner": lambda env, seed: heliotrope.planner(env, seed=seed),
+    "planner": lambda env, seed, **options: heliotrope.planner(env, seed=seed, **options),
 }
-"""The agents of the command line."""
+"""The agents of the command line: functions of a vector environment, a seed, and options of their own."""
 
 LANES = {"planner": 16}
 """How many lanes an agent works on at once, where that is not `LANES_OTHERWISE`: the planner follows many clones of
@@ -62,14 +62,20 @@ def lanes_for(agent: str, episodes: int) -> int:
     return min(episodes, LANES.get(agent, LANES_OTHERWISE))
 
 
-def make_policy(agent: str, env: VectorEnv, seed: int) -> heliotrope.Policy:
+def make_policy(agent: str, env: VectorEnv, seed: int, **options: Any) -> heliotrope.Policy:
     """An agent of the command line.
+
+    Args:
+        agent: one of `AGENTS`.
+        env: where it acts.
+        seed: of its choices.
+        options: of the agent.
 
     Raises:
         CommandError: the environment does not have it.
     """
     with user_errors(ValueError):
-        return AGENTS[agent](env, seed)
+        return AGENTS[agent](env, seed, **options)
 
 
 def run_episodes(
