@@ -5,6 +5,7 @@ from heliotrope.engine.family import Family, Metric, MetricType, Rules
 from heliotrope.engine.lanes import EpisodeEndedError
 from heliotrope.engine.rewards import Kind, RewardDimension, RewardMode, Scalarizer, Sign, Utility, reward_space
 from heliotrope.engine.rule import rule
+from heliotrope.engine.scene import SceneLayout, Sensor
 from heliotrope.engine.seeding import LEVEL_SETS, next_below, next_bits, next_uniform, spawn_seeds
 from heliotrope.engine.snapshot import Snapshot
 from heliotrope.engine.spaces import ObservationLayout
@@ -23,6 +24,8 @@ __all__ = [
     "RewardMode",
     "Rules",
     "Scalarizer",
+    "SceneLayout",
+    "Sensor",
     "Sign",
     "Snapshot",
     "Utility",

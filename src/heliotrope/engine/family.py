@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium.spaces import Space
 
 from heliotrope.engine.rewards import RewardDimension
+from heliotrope.engine.scene import SceneLayout, Sensor, export_nothing
 from heliotrope.engine.spaces import ObservationLayout
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ class Rules:
         draw_lane: the same after a step, for rows that hold the observation of the step before; may write only what
             changed. The result must equal `redraw_lane`'s.
         measure_lane: `(worlds, lane, integers, reals)`: write the metrics.
+        export_lane: `(worlds, lane, objects, tiles, planes, scalars, pose, whole)`: write the lane into the rows of a
+            `heliotrope.engine.scene.Scene`. If not `whole`, they hold the scene of the step before, and the rule may
+            write only what changed. Only called where a sensor looks at the worlds.
     """
 
     name: str
@@ -46,6 +50,7 @@ class Rules:
     redraw_lane: Callable[..., Any]
     draw_lane: Callable[..., Any]
     measure_lane: Callable[..., Any]
+    export_lane: Callable[..., Any] = export_nothing
 
 
 class MetricType(Enum):
@@ -101,6 +106,12 @@ class Family(ABC):
     metrics: tuple[Metric, ...]
     render_modes: tuple[str, ...] = ()
     render_fps: int = 10
+
+    sensor: Sensor | None = None
+    """What observes the scenes, if a sensor does (its space is then `layout.sensed`)."""
+
+    scene: SceneLayout | None = None
+    """What `rules.export_lane` writes; None if it does not."""
 
     shared: frozenset[str] = frozenset()
     """Names of worlds arrays that are not part of a snapshot: shared by all lanes and constant (digits, maps), or

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from heliotrope.engine.family import Family
 from heliotrope.engine.kernels import LANE, SETTINGS, Autoreset, Engine, Operation, build_loop, make_table
 from heliotrope.engine.metrics import row_lengths
 from heliotrope.engine.rewards import Scalarizer
+from heliotrope.engine.scene import Scene, SceneLayout, SensorStage, export_nothing
 from heliotrope.engine.seeding import STREAM_WORDS, stream_state
 from heliotrope.engine.snapshot import Snapshot, normalise
 from heliotrope.engine.spaces import ObservationLayout, take_observation
@@ -70,6 +72,10 @@ class Lanes(Cloneable):
         finals = count if autoreset is AutoresetMode.SAME_STEP else 0
         dimensions = len(family.reward_dimensions)
         integers, reals = row_lengths(family.metrics)
+        if (family.sensor is None) != (layout.sensed is None) or (family.sensor is not None and family.scene is None):
+            raise TypeError(f"{family.name} has a sensor: it must also have a scene, and a layout with sensed")
+        scene_layout = SceneLayout() if family.sensor is None or family.scene is None else family.scene
+        scene, final_scene = scene_layout.allocate(count), scene_layout.allocate(finals)
         self.worlds = family.allocate(count)
         self.engine = Engine(
             settings=np.zeros(1, SETTINGS),
@@ -94,6 +100,8 @@ class Lanes(Cloneable):
             final_integers=np.zeros((finals, integers), np.int64),
             final_reals=np.zeros((finals, reals), np.float64),
             final_level=np.zeros(finals, np.int64),
+            **scene._asdict(),
+            **{f"final_{name}": array for name, array in final_scene._asdict().items()},
         )
         settings = self.engine.settings
         settings["autoreset"] = AUTORESET[autoreset]
@@ -101,6 +109,7 @@ class Lanes(Cloneable):
         settings["choices"] = _count_choices(family)
         settings["observation"] = family.observation
         settings["metrics"] = metrics
+        settings["sensed"] = family.sensor is not None
         if levels is not None:
             settings["level_start"], settings["level_step"], settings["level_count"] = (
                 levels[0],
@@ -111,7 +120,8 @@ class Lanes(Cloneable):
         self.engine.lane["episode"] = -1
         self.engine.lane["level"] = -1
         self.engine.lane["wanted_level"] = -1
-        self.loop = build_loop(family.rules, self.engine, self.worlds)
+        rules = family.rules if family.sensor is not None else replace(family.rules, export_lane=export_nothing)
+        self._loop = build_loop(rules, self.engine, self.worlds)
         self._bounds = [round(part * count / threads) for part in range(threads + 1)]
         self._settle()
 
@@ -120,10 +130,35 @@ class Lanes(Cloneable):
         layout = self.family.layout
         self.table = make_table(self.engine, self.worlds)
         self.address = self.table.ctypes.data
-        self.observation = layout.shape(self.engine.cells, self.engine.values)
-        self.final_observation = layout.shape(self.engine.final_cells, self.engine.final_values)
+        self.stage = self._make_stage()
+        rows, final_rows = (None, None) if self.stage is None else (self.stage.rows, self.stage.final_rows)
+        self.loop = self._loop if self.stage is None else self._loop_and_observe
+        self.observation = layout.shape(self.engine.cells, self.engine.values, rows)
+        self.final_observation = layout.shape(self.engine.final_cells, self.engine.final_values, final_rows)
         # The calling thread does the last part itself.
         self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
+
+    def _make_stage(self) -> SensorStage | None:
+        """The sensor with its view of the scenes, if there is one."""
+        family, engine = self.family, self.engine
+        if family.sensor is None or family.scene is None:
+            return None
+        scene, final = (
+            Scene(*(getattr(engine, f"{prefix}{name}") for name in Scene._fields)) for prefix in ("", "final_")
+        )
+        return SensorStage(family.sensor, family.scene, scene, final)
+
+    def _loop_and_observe(self, address: int, operation: int, start: int, stop: int) -> int:
+        """What the compiled loop does, and then the sensor's look at the lanes that it changed."""
+        done = self._loop(address, operation, start, stop)
+        if done < 0 or operation in (Operation.MEASURE, Operation.CHECK) or start == stop:
+            return done
+        assert self.stage is not None
+        self.stage.observe(start, stop)
+        if operation == Operation.STEP and done and len(self.stage.final_rows):
+            ended = self.engine.terminated[start:stop] | self.engine.truncated[start:stop]
+            self.stage.observe_final(start + np.flatnonzero(ended))
+        return done
 
     def run(self, operation: Operation) -> int:
         """Do one operation to all lanes; returns what it counts (see `Operation`)."""
@@ -315,6 +350,9 @@ class Lanes(Cloneable):
                 mine[...] = theirs
         twin.engine = Engine(*(array.copy() for array in self.engine))
         twin._settle()
+        if self.stage is not None and twin.stage is not None:
+            twin.stage.rows[...] = self.stage.rows
+            twin.stage.final_rows[...] = self.stage.final_rows
         return twin
 
     # --- pictures ------------------------------------------------------------------------------------------------
@@ -334,11 +372,12 @@ class Lanes(Cloneable):
             values=np.zeros((1, layout.values_size), np.float32),
         )
         engine.settings["observation"] = kind
+        engine.settings["sensed"] = False
         worlds = self.worlds._replace(
             **{name: array[row] for name, array in self.worlds._asdict().items() if name not in self.family.shared}
         )
         table = make_table(engine, worlds)
-        self.loop(table.ctypes.data, Operation.REDRAW.value, 0, 1)
+        self._loop(table.ctypes.data, Operation.REDRAW.value, 0, 1)
         shaped = layout.shape(engine.cells, engine.values)
         return take_observation(shaped, 0)
 

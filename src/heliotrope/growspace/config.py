@@ -68,6 +68,12 @@ class Observation(IntEnum):
     """Planes of 0 and 1: light, each plant, target: uint8 (size, size, plants + 2)."""
     STATE = 2
     """A flat vector: light, target, statistics of the tips: float32."""
+    GRID = 3
+    """The default grid: tips, segments, light, target: uint8 (21, 21, planes) (`heliotrope.growspace.sensing`)."""
+    RAYS = 4
+    """The default rays from the light: float32 (rays, planes)."""
+    SENSOR = 5
+    """What the sensor shows that was given as `sensor=`."""
 
 
 class Fairness(IntEnum):
@@ -152,7 +158,7 @@ class GrowSpaceConfig:
             its "hard").
         light: "beam" or "spot". Control and fairness have the beam, shape the spot, multi_stage either.
         actions: "discrete" or "continuous".
-        observation: "rgb", "binary" or "state".
+        observation: "rgb", "binary", "state", "grid" or "rays".
         plants: number of plants; 1 except in fairness (2 to 8).
         fairness: "min", "mean", "nash", or a function of the plants' rewards `(n, plants) → (n,)`.
         size: side of the canvas in pixels; 84, 28 for shape.
@@ -181,7 +187,9 @@ class GrowSpaceConfig:
         randomize: False, True (all ranges of the paper's Table 2), or a mapping from parameters of that table to
             ranges `(low, high)`: drawn anew for each episode.
         render_size: side of rendered pictures in pixels; 512.
-        render_photons: show the photons in rendered pictures. They are never part of an observation.
+        render_photons: show the photons in rendered pictures.
+        reveal_photons: let sensors see the photons, for analysis: a plane of the grid, objects for a sensor of one's
+            own. Otherwise no observation shows them.
         rules: "paper" or "released".
 
     Raises:
@@ -225,6 +233,7 @@ class GrowSpaceConfig:
     randomize: bool | Mapping[str, tuple[float, float]] = False
     render_size: int = 512
     render_photons: bool = False
+    reveal_photons: bool = False
     rules: RuleSet | str = RuleSet.PAPER
 
     def __post_init__(self) -> None:
@@ -233,7 +242,7 @@ class GrowSpaceConfig:
         self._set("actions", _member(Actions, "actions", self.actions))
         self._set("rules", _member(RuleSet, "rules", self.rules))
         self._set("digit_split", _member(DigitSplit, "digit_split", self.digit_split))
-        self._set("observation", _named(Observation, "observation", self.observation))
+        self._set("observation", _named(Observation, "observation", self.observation, (Observation.SENSOR,)))
         self._set("difficulty", self._resolve_difficulty())
         self._set("light", self._resolve_light())
         if not callable(self.fairness):
@@ -249,7 +258,7 @@ class GrowSpaceConfig:
         for name, value in defaults.items():
             if getattr(self, name) is None:
                 self._set(name, value)
-        for name in ("shading", "render_photons"):
+        for name in ("shading", "render_photons", "reveal_photons"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}")
             self._set(name, bool(getattr(self, name)))

@@ -13,6 +13,7 @@ from typing import Any
 from heliotrope.engine.rule import fill_row, rule
 from heliotrope.growspace.config import Observation
 from heliotrope.growspace.light import is_lit
+from heliotrope.growspace.sensing import draw_grid, redraw_grid
 from heliotrope.growspace.state import write_state
 from heliotrope.growspace.worlds import BEAM, BRANCH_INK, SHAPE, STEM_INK
 
@@ -313,7 +314,9 @@ def redraw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: An
         _redraw_picture(worlds, lane, cells)
     elif observation == Observation.BINARY:
         _redraw_planes(worlds, lane, cells)
-    else:
+    elif observation == Observation.GRID:
+        redraw_grid(worlds, lane, cells)
+    elif observation == Observation.STATE:
         write_state(worlds, lane, values)
     _remember_drawn(worlds.lane[lane])
 
@@ -361,14 +364,15 @@ def _draw_planes(worlds: Any, lane: int, cells: Any) -> None:
 def draw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: Any) -> None:
     """Bring the observation of the step before up to date."""
     record = worlds.lane[lane]
-    if record.fresh < 0:
+    if observation == Observation.GRID:
+        draw_grid(worlds, lane, cells)
+    elif record.fresh < 0:
         # More pixels changed than were noted.
         redraw_lane(worlds, lane, observation, cells, values)
-        return
-    if observation == Observation.RGB:
+    elif observation == Observation.RGB:
         _draw_picture(worlds, lane, cells)
     elif observation == Observation.BINARY:
         _draw_planes(worlds, lane, cells)
-    else:
+    elif observation == Observation.STATE:
         write_state(worlds, lane, values)
     _remember_drawn(record)

@@ -17,35 +17,51 @@ from heliotrope.engine import (
     ObservationLayout,
     RewardDimension,
     Rules,
+    SceneLayout,
+    Sensor,
     Sign,
     VectorEnv,
 )
 from heliotrope.engine.factory import make_env, make_vector_env
+from heliotrope.engine.scene import check_sensor
 from heliotrope.growspace import tasks
 from heliotrope.growspace.config import Actions, GrowSpaceConfig, Light, Observation, RuleSet, Task
 from heliotrope.growspace.digits import DigitBank, DigitSplit, make_bank
 from heliotrope.growspace.drawing import draw_lane, redraw_lane
 from heliotrope.growspace.light import BeamAction, SpotAction
+from heliotrope.growspace.sensing import (
+    CELL_ROOM,
+    OBJECT_WIDTH,
+    SHAPE_WIDTH,
+    export_lane,
+    find_runs,
+    make_grid,
+    make_rays,
+    make_scene,
+    make_view,
+)
 from heliotrope.growspace.state import state_names
-from heliotrope.growspace.worlds import PHOTON_FREE, SCRATCH, SHARED, Worlds, allocate
+from heliotrope.growspace.worlds import PHOTON_FREE, SCRATCH, SHARED, SensingRoom, Worlds, allocate
+from heliotrope.sensors import RaySensor
 
 if TYPE_CHECKING:
     from heliotrope.engine.lanes import Lanes
 
 PAPER_RULES = Rules(
     name="growspace",
-    packages=("growspace",),
+    packages=("growspace", "sensors"),
     reset_lane=tasks.reset_lane,
     step_lane=tasks.step_lane,
     redraw_lane=redraw_lane,
     draw_lane=draw_lane,
     measure_lane=tasks.measure_lane,
+    export_lane=export_lane,
 )
 
 LIT_PHOTON, DARK_PHOTON = (80, 80, 255), (60, 60, 140)
 """Colours of photons in pictures rendered with `render_photons`."""
 
-PRESENTATION = frozenset({"observation", "render_size", "render_photons"})
+PRESENTATION = frozenset({"observation", "render_size", "render_photons", "reveal_photons"})
 """Parameters that no episode depends on."""
 
 
@@ -53,8 +69,15 @@ class GrowSpace(Family):
     """Plants shaped with light.
 
     Args:
-        config: everything.
+        config: everything else.
+        sensor: what the agent sees, instead of the configuration's observation: a `GridSensor`, `RaySensor` or
+            `CameraSensor` over the objects of `heliotrope.growspace.sensing`.
+
+    Attributes:
+        scene: what sensors see of these worlds.
     """
+
+    scene: SceneLayout
 
     name = "growspace"
     version = 1
@@ -62,13 +85,20 @@ class GrowSpace(Family):
     render_modes = ("rgb_array", "human")
     render_fps = 10
 
-    def __init__(self, config: GrowSpaceConfig) -> None:
+    def __init__(self, config: GrowSpaceConfig, sensor: Sensor | None = None) -> None:
+        if sensor is not None:
+            config = config.replace(observation=Observation.SENSOR)
+        elif config.observation is Observation.SENSOR:
+            raise ValueError("observation must not be SENSOR without a sensor; pass sensor=")
         self.config = config
+        self.sensor = make_rays(config) if config.observation is Observation.RAYS else sensor
         self.rules = _rules(config)
         self.max_steps = config.episode_steps
         assert isinstance(config.observation, Observation)
         self.observation = int(config.observation)
         self.layout = _layout(config, config.observation)
+        if self.sensor is not None:
+            self.layout = ObservationLayout(sensed=self.sensor.space)
         self.action_space = _action_space(config)
         self.reward_dimensions = _reward_dimensions(config)
         self.metrics = _metrics(config)
@@ -77,10 +107,25 @@ class GrowSpace(Family):
             assert isinstance(config.digit_split, DigitSplit)
             assert config.size is not None
             self.bank = make_bank(config.shapes, config.digit_split, config.digit_threshold, config.size)
+        assert config.size is not None
+        masks = np.zeros((0, config.size**2), np.uint8) if self.bank is None else self.bank.masks
+        self._runs, self._run_counts = find_runs(masks, config.size)
+        self.scene = make_scene(config, self._runs.shape[1])
 
     def allocate(self, lanes: int) -> Worlds:
         """The arrays of `lanes` worlds."""
-        return allocate(self.config, self.bank, lanes)
+        grid = self.config.observation is Observation.GRID
+        sensing = SensingRoom(
+            runs=self._runs,
+            run_counts=self._run_counts,
+            view=make_view() if grid else np.zeros(0),
+            object_width=OBJECT_WIDTH if grid else 0,
+            shape_width=SHAPE_WIDTH if grid else 0,
+            cell_room=CELL_ROOM if grid else 0,
+            grid_planes=len(make_grid(self.config).channel_names),
+            from_light=isinstance(self.sensor, RaySensor),
+        )
+        return allocate(self.config, self.bank, lanes, sensing)
 
     def describe(self) -> dict[str, Any]:
         """Every parameter that episodes depend on (not how they are looked at)."""
@@ -147,6 +192,8 @@ def _layout(config: GrowSpaceConfig, observation: Observation) -> ObservationLay
     assert plants is not None
     if observation is Observation.RGB:
         return ObservationLayout(cells=Box(0, 255, (size, size, 3), np.uint8))
+    if observation is Observation.GRID:
+        return ObservationLayout(cells=make_grid(config).space)
     if observation is Observation.BINARY:
         return ObservationLayout(cells=Box(0, 1, (size, size, plants + 2), np.uint8))
     return ObservationLayout(values=Box(0.0, 1.0, (len(state_names(config)),), np.float32))
@@ -204,18 +251,26 @@ def _metrics(config: GrowSpaceConfig) -> tuple[Metric, ...]:
     return (*common, Metric("success", MetricType.FLAG), Metric("distance", MetricType.REAL, size=plants))
 
 
-def grow_space(config: GrowSpaceConfig | None = None, **keywords: Any) -> GrowSpace:
+def grow_space(
+    config: GrowSpaceConfig | None = None, *, sensor: Sensor | None = None, **keywords: Any
+) -> GrowSpace:
     """The family of a configuration; keywords override it, or make a new one.
+
+    Args:
+        config: a whole configuration.
+        sensor: what the agent sees, instead of an observation of the configuration's.
+        keywords: attributes of `GrowSpaceConfig`.
 
     Raises:
         TypeError: an unknown keyword, or a value of the wrong type.
         ValueError: a value out of range, or values that contradict each other.
     """
+    check_sensor(sensor, keywords)
     if config is None:
-        return GrowSpace(GrowSpaceConfig(**keywords))
+        return GrowSpace(GrowSpaceConfig(**keywords), sensor)
     if not isinstance(config, GrowSpaceConfig):
         raise TypeError(f"config must be a GrowSpaceConfig, got {config!r}")
-    return GrowSpace(config.replace(**keywords) if keywords else config)
+    return GrowSpace(config.replace(**keywords) if keywords else config, sensor)
 
 
 def _complete(keywords: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ All lengths in these arrays are pixels; x points right, y up, y = 0 is the soil.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +77,9 @@ PARAMETERS = np.dtype(
         ("success_distance", np.float64),
         ("target_radius", np.int64),
         ("fresh_capacity", np.int64),
+        ("reveal_photons", np.int64),
+        ("from_light", np.int64),
+        ("grid_planes", np.int64),
         ("stages", np.int64),
     ]
 )
@@ -122,10 +126,12 @@ PLANT = np.dtype(
         ("new_branches", np.int64),
         ("nearest", np.float64),
         ("nearest_tip", np.int64),
+        ("shown", np.int64),
     ]
 )
 """One plant's numbers: where its stem stands, how many segments (and so tips) it has, how many it gained in the last
-step, the smallest distance of a tip to the target, and which tip that is."""
+step, the smallest distance of a tip to the target, and which tip that is; `shown` counts the segments that a sensor's
+scene or the default grid already shows."""
 
 PENDING = np.dtype([("count", np.int32), ("x", np.int32), ("y", np.int32)])
 """The released rules' pull on one segment end: how many photons, and the sum of their rounded directions."""
@@ -180,12 +186,31 @@ class Worlds(NamedTuple):
     stage_starts: np.ndarray  # (stages,) int64, shared: first episode of each stage
     stage_sizes: np.ndarray  # (stages,) int64, shared: how many classes it draws from
     stage_classes: np.ndarray  # (stages, classes) int64, shared: which
+    runs: np.ndarray  # (k, r, 3) int32, shared: runs of digit pixels in each shape: picture row, first column, length
+    run_counts: np.ndarray  # (k,) int64, shared: how many each shape has
+    grid_view: np.ndarray  # (8,) float64, shared: the default grid's view of the canvas; otherwise empty, like the rest
+    grid_object: np.ndarray  # (n, 1, 10) float64: scratch: the object that is being drawn
+    grid_shape: np.ndarray  # (n, 1, 17) float64: scratch: where it lies in the grid
+    grid_cells: np.ndarray  # (n, cells) int64: scratch: the cells that it touches
 
 
 SHARED = frozenset(
-    {"parameters", "masks", "mask_starts", "mask_labels", "stage_starts", "stage_sizes", "stage_classes"}
+    {
+        "parameters",
+        "masks",
+        "mask_starts",
+        "mask_labels",
+        "stage_starts",
+        "stage_sizes",
+        "stage_classes",
+        "runs",
+        "run_counts",
+        "grid_view",
+    }
 )
-SCRATCH = frozenset({"able_x", "able_y", "able_tip", "pull_x", "pull_y", "gained"})
+SCRATCH = frozenset(
+    {"able_x", "able_y", "able_tip", "pull_x", "pull_y", "gained", "grid_object", "grid_shape", "grid_cells"}
+)
 """Arrays that hold nothing between steps: not part of a snapshot."""
 
 
@@ -231,30 +256,53 @@ def pack_parameters(config: GrowSpaceConfig, fresh_capacity: int) -> np.ndarray:
     return packed
 
 
-SEGMENT_LIMIT = 100_000
-"""The released rules stop growing a plant of so many segments (unless `max_branching` alone allows more)."""
+BURST_ROOM = 4
+"""Under the released rules a plant has room for so many times the segments that the paper's rules could grow.
+
+Those rules let pulls wait, and may then grow any number of segments in one step; but only where the light leaves at
+most one photon lit, which the beam hardly ever does and the spot does only when it is too small to bring many pulls.
+A plant that fills its room stops growing.
+"""
 
 
 def segment_capacity(config: GrowSpaceConfig) -> int:
-    """How many segments a plant may have by the end of an episode.
+    """How many segments a plant has room for: the stem, and `max_branching` in every step."""
+    room = 1 if config.rules is RuleSet.PAPER else BURST_ROOM
+    return 1 + room * config.episode_steps * int(config.bounds("max_branching")[1])
 
-    Under the paper's rules at most `max_branching` more per step. Under the released rules pulls wait for their turn
-    and a step may grow any number of segments, but each of them uses up a pull, and a step brings fewer than `photons`.
+
+@dataclass(frozen=True)
+class SensingRoom:
+    """The arrays that the default grid and sensors need, and the numbers that tell them what to show.
+
+    Attributes:
+        runs, run_counts: runs of digit pixels (see `Worlds`).
+        view: the default grid's view, or empty.
+        shape_width: columns of `Worlds.grid_shape`.
+        object_width: columns of `Worlds.grid_object`.
+        cell_room: length of a row of `Worlds.grid_cells`.
+        grid_planes: planes of the default grid.
+        from_light: whether the sensor looks from the light and not from the canvas's centre.
     """
-    branching = config.episode_steps * int(config.bounds("max_branching")[1])
-    if config.rules is RuleSet.PAPER:
-        return 1 + branching
-    pulls = config.episode_steps * (int(config.bounds("photons")[1]) - 1)
-    return 1 + max(branching, min(pulls, SEGMENT_LIMIT))
+
+    runs: np.ndarray
+    run_counts: np.ndarray
+    view: np.ndarray
+    shape_width: int = 0
+    object_width: int = 0
+    cell_room: int = 0
+    grid_planes: int = 0
+    from_light: bool = False
 
 
-def allocate(config: GrowSpaceConfig, bank: DigitBank | None, lanes: int) -> Worlds:
+def allocate(config: GrowSpaceConfig, bank: DigitBank | None, lanes: int, sensing: SensingRoom) -> Worlds:
     """The arrays of `lanes` worlds.
 
     Args:
         config: sizes everything for the largest values it can draw.
         bank: the shapes (None outside the shape task).
         lanes: how many worlds.
+        sensing: what sensors need.
     """
     size, plants = config.size, config.plants
     assert size is not None
@@ -268,6 +316,8 @@ def allocate(config: GrowSpaceConfig, bank: DigitBank | None, lanes: int) -> Wor
     shapes = _pack_shapes(config, bank, pixels)
     parameters = pack_parameters(config, fresh)
     parameters["stages"] = len(shapes["stage_starts"])
+    parameters["reveal_photons"] = config.reveal_photons
+    parameters["grid_planes"], parameters["from_light"] = sensing.grid_planes, sensing.from_light
 
     def per_segment(dtype: Any) -> np.ndarray:
         return np.zeros((lanes, plants, segments), dtype)
@@ -298,6 +348,12 @@ def allocate(config: GrowSpaceConfig, bank: DigitBank | None, lanes: int) -> Wor
         pending=np.zeros((lanes, plants, segments if released else 0), PENDING),
         released=np.zeros((lanes, int(released)), RELEASED),
         **shapes,
+        runs=sensing.runs,
+        run_counts=sensing.run_counts,
+        grid_view=sensing.view,
+        grid_object=np.zeros((lanes, 1, sensing.object_width)),
+        grid_shape=np.zeros((lanes, 1, sensing.shape_width)),
+        grid_cells=np.zeros((lanes, sensing.cell_room), np.int64),
     )
 
 

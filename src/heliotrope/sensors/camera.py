@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from .geometry import Shape, View, extent_u, place, set_view
 from .grid import as_poses, world_arrays
 from .spec import GridSpec
-from .world import Column, World, as_world, stack_worlds
+from .world import END, Column, World, as_world, stack_worlds
 
 __all__ = ["CameraSensor", "paint_lanes"]
 
@@ -214,7 +214,10 @@ def paint_lanes(
             return
         _paint_tiles(view, per_row, per_column, tile_colours, tiles, lane, frame, out)
         # From last to first, so that the lowest index ends up on top.
-        for k in range(entities.shape[1] - 1, -1, -1):
+        count = 0
+        while count < entities.shape[1] and entities[lane, count, Column.ALIVE] != END:
+            count += 1
+        for k in range(count - 1, -1, -1):
             if entities[lane, k, Column.ALIVE] == 0.0 or k == int(poses[lane, 3]):
                 continue
             near = place(entities, lane, k, view, int(window[0]), int(window[1]), shape)

@@ -31,7 +31,7 @@ from .geometry import (
 )
 from .program import Bind, Fault, Head, Number, NumberHead, Op, Reducer, Select
 from .sight import Sight, SightField
-from .world import Column
+from .world import END, Column
 
 __all__ = ["FAULT_SIZE", "OUTSIDE", "inspect_lane", "observe_lanes"]
 
@@ -308,7 +308,10 @@ def _find_objects(
     found = 0
     first_tag = Bind.SIZE + binding[Bind.SOURCES]
     for k in range(entities.shape[1]):
-        if entities[lane, k, Column.ALIVE] == 0.0 or k == self_id:
+        alive = entities[lane, k, Column.ALIVE]
+        if alive == END:
+            break
+        if alive == 0.0 or k == self_id:
             continue
         tag = -1
         if reads:
@@ -634,7 +637,10 @@ def inspect_lane(
     keys[:, :] = -1.0
     walls, dark = np.empty(rows * columns, np.int32), 0
     for k in range(entities.shape[1]):
-        if entities[0, k, Column.ALIVE] == 0.0 or k == int(poses[0, 3]):
+        alive = entities[0, k, Column.ALIVE]
+        if alive == END:
+            break
+        if alive == 0.0 or k == int(poses[0, 3]):
             continue
         if place(entities, 0, k, view, rows, columns, shape) <= 0:
             continue

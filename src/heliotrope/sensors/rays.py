@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from .channels import Property
 from .grid import as_poses, world_arrays
 from .program import Bind, bind, layout_of
-from .world import Column, World, as_world, stack_worlds
+from .world import END, Column, World, as_world, stack_worlds
 
 __all__ = ["RaySensor", "observe_rays"]
 
@@ -31,8 +31,8 @@ class RaySensor:
     """Look along fixed directions and report the first thing hit by each.
 
     Each ray has one row: one plane per tag (1 for the tag of what was hit), the fraction of the length at which it
-    was hit (1 for nothing), and the hit object's properties. Every object that is alive stops a ray; one with a tag
-    that is not listed leaves the tag planes zero. Opaque tiles of a raster stop rays too; their tag is the name that
+    was hit (1 for nothing), and the hit object's properties. Every object that is alive stops a ray, unless its tag is
+    ignored; one with a tag that is not listed leaves the tag planes zero. Opaque tiles of a raster stop rays too; their tag is the name that
     the raster gives them, and their properties are zero.
 
     Args:
@@ -41,6 +41,9 @@ class RaySensor:
         length: how far rays reach, world units.
         tags: tags with a plane of their own.
         properties: names of properties in [0, 1], or `Property` channels with their own range.
+        ignored: tags of objects that rays pass through.
+        from_inside: whether an object that holds the agent is hit, at distance 0.
+        rotate: "yaw" turns the fan with the agent's heading, "none" leaves it where 0 is along +y.
 
     Attributes:
         space: `Box(0, 1, (rays, planes), float32)`.
@@ -49,7 +52,7 @@ class RaySensor:
 
     Raises:
         ValueError: no angles, an angle that is not finite or is given twice, `length` not positive, no tag or a tag
-            listed twice, a raw property.
+            listed twice, a tag that is both listed and ignored, a raw property, an unknown `rotate`.
     """
 
     def __init__(
@@ -58,6 +61,10 @@ class RaySensor:
         length: float,
         tags: Sequence[str],
         properties: Sequence[str | Property] = (),
+        *,
+        ignored: Sequence[str] = (),
+        from_inside: bool = True,
+        rotate: Literal["none", "yaw"] = "yaw",
     ) -> None:
         given = np.asarray(angles, dtype=np.float64).reshape(-1)
         if given.size == 0 or not np.isfinite(given).all():
@@ -73,6 +80,12 @@ class RaySensor:
             raise ValueError(f"tags must list at least one name, got {tags!r}")
         if len(set(self.tags)) != len(self.tags):
             raise ValueError(f"tags must differ, got {self.tags}")
+        self.ignored = tuple(ignored)
+        if isinstance(ignored, str) or set(self.ignored) & set(self.tags):
+            raise ValueError(f"ignored must list names that are not among tags={self.tags}, got {ignored!r}")
+        if rotate not in ("none", "yaw"):
+            raise ValueError(f"rotate must be 'none' or 'yaw', got {rotate!r}")
+        self.from_inside, self.rotate = bool(from_inside), rotate
         self.properties = tuple(one if isinstance(one, Property) else Property(one) for one in properties)
         planes = [one.planes(self.tags, length)[0] for one in self.properties]
         for one, plane in zip(self.properties, planes, strict=True):
@@ -133,13 +146,20 @@ class RaySensor:
         if key not in self._bindings:
             names = {} if world.raster is None else world.raster.names
             tile_tags = [self.tags.index(names[i]) if names.get(i) in self.tags else -1 for i in range(256)]
-            self._bindings[key] = np.concatenate([bind(self._sources, self.tags, world), tile_tags])
+            binding = bind(self._sources, self.tags, world)
+            if world.entities is not None and world.entities.names is not None:
+                codes = binding[Bind.SIZE + len(self._sources) :]
+                for code, name in enumerate(world.entities.names):
+                    codes[code] = _PASSED if name in self.ignored else codes[code]
+            self._bindings[key] = np.concatenate([binding, tile_tags])
         entities, tiles, opaque, _, _, frames = world_arrays(world)
+        if self.rotate == "none":
+            poses[:, 2] = np.where(np.isfinite(poses[:, 2]), 0.0, poses[:, 2])
         fault = np.zeros(4)
         lanes = out.reshape(-1, *self.shape)
         observe_rays(
-            self.angles, self.length, len(self.tags), self._numbers, self._bindings[key], entities, tiles, opaque,
-            frames[0], poses, lanes, fault,
+            self.angles, self.length, len(self.tags), self._numbers, self._bindings[key], self.from_inside, entities,
+            tiles, opaque, frames[0], poses, lanes, fault,
         )  # fmt: skip
         if fault[0]:
             where = f"lane {int(fault[1])}, " if world.batched else ""
@@ -153,6 +173,12 @@ class RaySensor:
 
 
 _BAD_POSE, _BAD_OBJECT, _BAD_VALUE = 1.0, 2.0, 3.0
+
+_PASSED = -2
+"""In a binding: rays pass through objects with this tag."""
+
+_NEVER = 2.0
+"""Fraction of a ray at which something that is not hit is said to be hit."""
 
 
 @njit
@@ -176,13 +202,13 @@ def _hit_object(entities: Any, lane: int, k: int, x: float, y: float, dx: float,
         along, square = x * dx + y * dy, dx * dx + dy * dy
         root = along * along - square * inside
         if root < 0.0 or along > 0.0:
-            return 2.0
+            return _NEVER
         return (-along - math.sqrt(root)) / square
     yaw = entities[lane, k, Column.YAW]
     cos, sin = math.cos(yaw), math.sin(yaw)
     enter, leave = _slab(x * cos + y * sin, dx * cos + dy * sin, half_width, 0.0, 1.0)
     enter, leave = _slab(y * cos - x * sin, dy * cos - dx * sin, half_length, enter, leave)
-    return enter if enter <= leave else 2.0
+    return enter if enter <= leave else _NEVER
 
 
 @njit
@@ -208,7 +234,7 @@ def _hit_tile(
             at, j, to_x = to_x, j + (1 if dx > 0 else -1), to_x + step_x
         else:
             at, i, to_y = to_y, i + (1 if dy > 0 else -1), to_y + step_y
-    return 2.0, -1
+    return _NEVER, -1
 
 
 @njit
@@ -231,8 +257,8 @@ def _describe_hit(
 
 @njit(nogil=True, cache=True)
 def observe_rays(
-    angles: Any, length: float, tags: int, numbers: Any, binding: Any, entities: Any, tiles: Any, opaque: Any,
-    frame: Any, poses: Any, out: Any, fault: Any,
+    angles: Any, length: float, tags: int, numbers: Any, binding: Any, from_inside: bool, entities: Any, tiles: Any,
+    opaque: Any, frame: Any, poses: Any, out: Any, fault: Any,
 ) -> None:  # fmt: skip
     """Cast every ray of every lane.
 
@@ -241,19 +267,24 @@ def observe_rays(
         length: reach of the rays.
         tags: number of tag planes.
         numbers: float64 (properties, 5): low, high, offset, span, default.
-        binding: as for the grid sensor, then the tag of each of the 256 tile ids.
+        binding: as for the grid sensor (-2 for ignored tags), then the tag of each of the 256 tile ids.
+        from_inside: whether objects that hold the agent are hit.
         entities, tiles, opaque, poses: as for `kernels.observe_lanes`.
         frame: float64 (7,), where the world lies.
         out: float32 (B, rays, planes), written completely.
         fault: float64 (4,), zero on entry: code, lane, object, property.
     """
     tile_tags = binding.shape[0] - 256
+    first_tag = Bind.SIZE + binding[Bind.SOURCES]
     for lane in range(poses.shape[0]):
         x, y = poses[lane, 0], poses[lane, 1]
         if not math.isfinite(x + y + poses[lane, 2]):
             fault[0], fault[1] = _BAD_POSE, lane
             return
-        for k in range(entities.shape[1]):
+        count = 0
+        while count < entities.shape[1] and entities[lane, count, Column.ALIVE] != END:
+            count += 1
+        for k in range(count):
             total = 0.0
             for f in range(Column.TAG):
                 total += entities[lane, k, f]
@@ -266,13 +297,15 @@ def observe_rays(
             dx, dy = -math.sin(heading) * length, math.cos(heading) * length
             row = out[lane, ray]
             row[:] = 0.0
-            best, hit = 2.0, -1
-            for k in range(entities.shape[1]):
+            best, hit = _NEVER, -1
+            for k in range(count):
                 if entities[lane, k, Column.ALIVE] != 0.0 and k != int(poses[lane, 3]):
+                    if binding[first_tag + int(entities[lane, k, Column.TAG])] == _PASSED:
+                        continue
                     at = _hit_object(entities, lane, k, x, y, dx, dy)
-                    if at < best:
+                    if at < best and (at > 0.0 or from_inside):
                         best, hit = at, k
-            tile_at, tile = 2.0, -1
+            tile_at, tile = _NEVER, -1
             if tiles.shape[1] > 0:
                 tile_at, tile = _hit_tile(tiles, opaque, lane, frame, x, y, dx, dy)
             row[tags] = min(best, tile_at, 1.0)

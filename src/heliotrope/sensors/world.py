@@ -22,6 +22,10 @@ FRAME_SIZE = 7
 """Numbers that place a world: tile origin x and y, tile side, then the bounds x0, y0, x1, y1."""
 
 
+END = -1.0
+"""In the column `ALIVE`: neither this object nor any after it exists. Tables that grow need not be searched whole."""
+
+
 class Column(IntEnum):
     """Columns of the packed table of objects; properties follow from `PROPERTIES` on."""
 
