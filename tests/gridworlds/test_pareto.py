@@ -355,7 +355,9 @@ def test_environments_and_results_are_left_alone():
     env = heliotrope.make("BoatRaceGoal")
     env.reset(seed=0)
     coverage = convex_coverage_set(env)
-    np.testing.assert_array_equal(coverage.points, convex_coverage_set("heliotrope/BoatRaceGoal-v0").points)
+    again = heliotrope.convex_coverage_set("heliotrope/BoatRaceGoal-v0")
+    np.testing.assert_array_equal(coverage.points, again.points)
+    assert heliotrope.pareto_front is pareto_front
     with pytest.raises(ValueError, match="read-only"):
         coverage.points[0] = 0
     with pytest.raises(ValueError, match="unknown dimensions"):

@@ -18,13 +18,13 @@ from heliotrope.gridworlds.planning import Graph
 EQUAL = 1e-9
 """Two returns that differ by less, relative to the greatest, are the same."""
 
-LAYER_POINTS = 20_000_000
+LAYER_POINTS = 10_000_000
 """The most vectors that all states of a layer may have together: a matter of memory."""
 
 COMPARISONS = 3e9
 """The most comparisons of one vector with another, where sorting does not spare them: a matter of time."""
 
-STATE_FACTOR = 4
+STATE_FACTOR = 2
 """How many times the front's limit a state on the way may have."""
 
 MOST_STAIRCASES = 8
@@ -83,7 +83,7 @@ def thin(points: np.ndarray, max_points: int) -> tuple[np.ndarray, np.ndarray]:
     return points[stays[stays >= 0]], share * reach
 
 
-def hull_slack(points: np.ndarray, facets: list[np.ndarray], pieces: int = 20_000) -> np.ndarray:
+def hull_slack(points: np.ndarray, facets: list[np.ndarray], pieces: int = 200) -> np.ndarray:
     """How far any point below an upper hull can be above the nearest of `points`: slack (d,), a guarantee.
 
     Every point below the hull is below one on a facet, so below a convex combination of that facet's vertices. A facet
