@@ -259,6 +259,32 @@ def test_pulls_wait_and_grow_in_the_dark():
     assert max(bursts) > 8
 
 
+def test_a_plant_that_fills_its_room_stops_growing():
+    """Darkness in every other step, which no action brings about."""
+    env = make("control", difficulty="easy", observation="state", max_branching=1)
+    env.reset(seed=0)
+    room = worlds_of(env).tip_x.shape[2]
+    assert room == 1 + 4 * 50
+    for _ in range(25):
+        darken(env)
+        env.step(STAY)
+        shine(env)
+        *_, info = env.step(STAY)
+    assert info["tips"][0] == room
+
+
+def test_room_is_enough_for_a_pulsing_spot():
+    env = make_many("shape", 100, observation="state")
+    env.reset(seed=0)
+    grow, shrink = int(SpotAction.GROW), int(SpotAction.SHRINK)
+    *_, room = worlds_of(env).tip_x.shape
+    for _ in range(9):
+        for action in [grow] * 4 + [shrink] * 4:
+            *_, info = env.step(np.full(100, action))
+    assert info["new_branches"].max() > 10
+    assert info["tips"].max() < room / 4, info["tips"].max()
+
+
 def test_a_single_photon_never_causes_growth():
     env = make("control", photons=1, initial_light_width=1.0)
     env.reset(seed=0)
@@ -342,7 +368,7 @@ def test_plants_do_not_compete():
 
 
 def test_photons_are_pixels_listed_from_below_and_never_removed():
-    env = make_many("control", 400)
+    env = make_many("control", 400, observation="state")
     _, info = env.reset(seed=0)
     worlds = worlds_of(env)
     counts = info["photons_left"].copy()
@@ -382,7 +408,7 @@ def test_plants_stand_on_pixels():
 
 def test_the_root_thickens_as_recorded():
     """Recorded over 20 episodes, under the fault: hence the tolerance."""
-    env = make_many("control", 400, difficulty="easy")
+    env = make_many("control", 400, difficulty="easy", observation="state")
     env.reset(seed=0)
     recorded = {10: 0.78, 20: 1.33, 30: 2.22, 40: 3.56, 50: 5.53}
     for step in range(1, 51):
@@ -393,15 +419,20 @@ def test_the_root_thickens_as_recorded():
 
 # --- resets ----------------------------------------------------------------------------------------------------------
 
-RESETS = 4000
+LANES, RESETS = 200, 20
 
 
 def reset_many(task, **changes):
-    env = make_many(task, RESETS, observation="state", **changes)
-    _, info = env.reset(seed=5)
+    """Stems (n, plants), targets and left edges of the beam (n,) of 4000 resets."""
+    env = make_many(task, LANES, observation="state", **changes)
     worlds = worlds_of(env)
-    left = info["light"][:, 0] - info["light"][:, 1] / 2
-    return worlds.plant["stem_x"].copy(), worlds.lane["target_x"].copy(), left
+    stems, targets, lefts = [], [], []
+    for seed in range(RESETS):
+        _, info = env.reset(seed=seed)
+        stems.append(worlds.plant["stem_x"].copy())
+        targets.append(worlds.lane["target_x"].copy())
+        lefts.append(info["light"][:, 0] - info["light"][:, 1] / 2)
+    return np.concatenate(stems), np.concatenate(targets), np.concatenate(lefts)
 
 
 def share(condition):
