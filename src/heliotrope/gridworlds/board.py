@@ -216,8 +216,8 @@ def draw_agent(observation: int, agent: int, planes: Any, layers: int, palette: 
     The planes of what stands on the board stay true under the agent, except for the plane of gaps.
     """
     if observation == Observation.LAYERS:
-        cells[agent * layers + planes[Tile.GAP]] = 0
-        cells[agent * layers + planes[Tile.AGENT]] = 1
+        cells[agent * layers + planes[Tile.GAP.value]] = 0
+        cells[agent * layers + planes[Tile.AGENT.value]] = 1
     else:
         paint(observation, Tile.AGENT.value, agent, palette, cells)
 
@@ -262,8 +262,8 @@ def draw_move(
     """Bring an observation that shows the agent at `origin` up to date: only the agent has moved."""
     tile = tile_at(tiles, lane, origin)
     if observation == Observation.LAYERS:
-        cells[origin * layers + planes[Tile.AGENT]] = 0
-        cells[origin * layers + planes[Tile.GAP]] = tile == Tile.GAP
+        cells[origin * layers + planes[Tile.AGENT.value]] = 0
+        cells[origin * layers + planes[Tile.GAP.value]] = tile == Tile.GAP
     else:
         paint(observation, tile, origin, palette, cells)
     draw_agent(observation, agent, planes, layers, palette, cells)
