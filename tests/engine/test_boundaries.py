@@ -60,11 +60,12 @@ def test_what_serves_all_families_names_none(package):
             assert family not in words, f"{path.name} names {family}"
 
 
-def test_the_engine_needs_nothing_else_of_this_library():
-    for path in files("engine"):
-        for module in imported_modules(path):
-            if module.split(".")[0] == "heliotrope":
-                assert module.startswith("heliotrope.engine"), f"{path.name} imports {module}"
+def test_engine_and_sensors_need_nothing_else_of_this_library():
+    for package in ("engine", "sensors"):
+        for path in files(package):
+            for module in imported_modules(path):
+                if module.split(".")[0] == "heliotrope" and module != "heliotrope":
+                    assert module.split(".")[1] in ("engine", "sensors"), f"{path.name} imports {module}"
 
 
 def test_families_do_not_know_each_other():

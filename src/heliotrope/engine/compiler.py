@@ -53,7 +53,8 @@ class RuleLowering(NativeLowering):  # type: ignore[misc]
             setattr(state.flags, flag, value)
         super().run_pass(state)
         result = state["cr"]
-        state.reload_init.extend(state.library._reload_init)
+        # What to run when the code is loaded from the cache; older versions of Numba keep it elsewhere.
+        state.reload_init.extend(getattr(state.library, "_reload_init", ()))
         placeholder = _placeholder()
         state.targetctx.insert_user_function(placeholder, result.fndesc, [state.library])
         state["cr"] = _LowerResult(result.fndesc, result.call_helper, cfunc=placeholder, env=result.env)

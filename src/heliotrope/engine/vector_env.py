@@ -40,7 +40,8 @@ class VectorEnv(Cloneable, gymnasium.vector.VectorEnv[Any, Any, Any]):
     `info["reward"]` maps every reward dimension to an array `(n,)`, of the same step as the returned rewards. With
     same-step autoreset it also reports, in Gymnasium's form, the end of the episodes that ended: `final_obs` (an object
     array of their last observations) and `final_info`, with the masks `_final_obs` and `_final_info`. All other entries
-    describe the new episode, like the observation. Where levels are used, `level` has the mask `_level`.
+    describe the new episode, like the observation. Where levels are used, `level` has the mask `_level`; entries
+    without a mask stand for all lanes (as for Gymnasium's `DictInfoToList`, from its version 1.2.2 on).
 
     Args:
         family: the configured kind of world.
@@ -73,6 +74,7 @@ class VectorEnv(Cloneable, gymnasium.vector.VectorEnv[Any, Any, Any]):
         levels: str | range | None = None,
         max_episode_steps: int | None = None,
     ) -> None:
+        self.closed = True  # some versions of Gymnasium close what is deleted, even if it was never finished
         self.num_envs = check_positive("num_envs", num_envs)
         threads = check_positive("threads", threads)
         try:
@@ -114,6 +116,7 @@ class VectorEnv(Cloneable, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._reward_names = tuple(dimension.name for dimension in family.reward_dimensions)
         self._columns = MetricColumns(family.metrics)
         self._is_plain = self.reward_mode is RewardMode.SCALAR and self.scalarizer.is_default
+        self.closed = False
 
     @property
     def reward_dimensions(self) -> tuple[RewardDimension, ...]:
