@@ -13,7 +13,6 @@ from typing import Any
 from heliotrope.engine.rule import fill_row, rule
 from heliotrope.growspace.config import Observation
 from heliotrope.growspace.light import is_lit
-from heliotrope.growspace.sensing import draw_grid, redraw_grid
 from heliotrope.growspace.state import write_state
 from heliotrope.growspace.worlds import BEAM, BRANCH_INK, SHAPE, STEM_INK
 
@@ -260,7 +259,8 @@ def _paint_plant_pixel(cells: Any, pixel: int) -> None:
 
 
 @rule
-def _remember_drawn(record: Any) -> None:
+def remember_drawn(record: Any) -> None:
+    """Note what the observation shows: every pixel so far, and the light where it is."""
     record.fresh = 0
     record.drawn_x = record.light_x
     record.drawn_y = record.light_y
@@ -314,11 +314,9 @@ def redraw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: An
         _redraw_picture(worlds, lane, cells)
     elif observation == Observation.BINARY:
         _redraw_planes(worlds, lane, cells)
-    elif observation == Observation.GRID:
-        redraw_grid(worlds, lane, cells)
     elif observation == Observation.STATE:
         write_state(worlds, lane, values)
-    _remember_drawn(worlds.lane[lane])
+    remember_drawn(worlds.lane[lane])
 
 
 @rule
@@ -364,9 +362,7 @@ def _draw_planes(worlds: Any, lane: int, cells: Any) -> None:
 def draw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: Any) -> None:
     """Bring the observation of the step before up to date."""
     record = worlds.lane[lane]
-    if observation == Observation.GRID:
-        draw_grid(worlds, lane, cells)
-    elif record.fresh < 0:
+    if record.fresh < 0:
         # More pixels changed than were noted.
         redraw_lane(worlds, lane, observation, cells, values)
     elif observation == Observation.RGB:
@@ -375,4 +371,4 @@ def draw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: Any)
         _draw_planes(worlds, lane, cells)
     elif observation == Observation.STATE:
         write_state(worlds, lane, values)
-    _remember_drawn(record)
+    remember_drawn(record)

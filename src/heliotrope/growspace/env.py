@@ -33,12 +33,12 @@ from heliotrope.growspace.sensing import (
     CELL_ROOM,
     OBJECT_WIDTH,
     SHAPE_WIDTH,
-    export_lane,
     find_runs,
     make_grid,
     make_rays,
     make_scene,
     make_view,
+    with_sensing,
 )
 from heliotrope.growspace.state import state_names
 from heliotrope.growspace.worlds import PHOTON_FREE, SCRATCH, SHARED, SensingRoom, Worlds, allocate
@@ -55,7 +55,6 @@ PAPER_RULES = Rules(
     redraw_lane=redraw_lane,
     draw_lane=draw_lane,
     measure_lane=tasks.measure_lane,
-    export_lane=export_lane,
 )
 
 LIT_PHOTON, DARK_PHOTON = (80, 80, 255), (60, 60, 140)
@@ -179,11 +178,15 @@ def paint_photons(picture: np.ndarray, worlds: Worlds, lane: int) -> None:
 
 
 def _rules(config: GrowSpaceConfig) -> Rules:
-    if config.rules is RuleSet.PAPER:
-        return PAPER_RULES
-    from heliotrope.growspace.released import RELEASED_RULES
+    rules = PAPER_RULES
+    if config.rules is RuleSet.RELEASED:
+        from heliotrope.growspace.released import RELEASED_RULES
 
-    return RELEASED_RULES
+        rules = RELEASED_RULES
+    assert isinstance(config.observation, Observation)
+    if config.observation in (Observation.GRID, Observation.RAYS, Observation.SENSOR):
+        return with_sensing(rules, config.observation)
+    return rules
 
 
 def _layout(config: GrowSpaceConfig, observation: Observation) -> ObservationLayout:

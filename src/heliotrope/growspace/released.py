@@ -38,7 +38,6 @@ from heliotrope.growspace.drawing import draw_lane as draw_plainly
 from heliotrope.growspace.drawing import redraw_lane as redraw_plainly
 from heliotrope.growspace.light import BeamAction, SpotAction, clamp, is_lit
 from heliotrope.growspace.plant import add_segment, plant_stem, thicken
-from heliotrope.growspace.sensing import export_lane
 from heliotrope.growspace.tasks import FAR_EDGE, NEAR_EDGE, choose_digit, clear_lane, draw_parameters, place_opposite
 from heliotrope.growspace.tasks import measure_lane as measure_plainly
 from heliotrope.growspace.tasks import pay as pay_plainly
@@ -612,5 +611,4 @@ RELEASED_RULES = Rules(
     redraw_lane=redraw_lane,
     draw_lane=draw_lane,
     measure_lane=measure_lane,
-    export_lane=export_lane,
 )

@@ -25,14 +25,16 @@ downwards, or from the spot's centre all around.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from heliotrope.engine import SceneLayout
+from heliotrope.engine import Rules, SceneLayout
 from heliotrope.engine.rule import fill_row, rule
-from heliotrope.growspace.config import GrowSpaceConfig, Light, Task
+from heliotrope.growspace.config import GrowSpaceConfig, Light, Observation, Task
+from heliotrope.growspace.drawing import remember_drawn
 from heliotrope.growspace.worlds import BEAM, PHOTON_FREE, SHAPE
 from heliotrope.sensors import GridSensor, GridSpec, Occupied, RaySensor
 from heliotrope.sensors.geometry import AT_ONCE, Shape, View, first_cell, last_cell, list_cells, place
@@ -384,9 +386,7 @@ def show_photons(worlds: Any, lane: int, cells: Any) -> None:
         cells[cell * planes + planes - 1] = 0
     for photon in range(worlds.lane[lane].photons):
         if worlds.photon_state[lane, photon] == PHOTON_FREE:
-            mark_point(
-                cells, planes, planes - 1, worlds.photon_x[lane, photon], worlds.photon_y[lane, photon], scale
-            )
+            mark_point(cells, planes, planes - 1, worlds.photon_x[lane, photon], worlds.photon_y[lane, photon], scale)
 
 
 @rule
@@ -409,14 +409,6 @@ def light_columns(x: float, reach: float, scale: float) -> Any:
 
 
 @rule
-def mark_spot(worlds: Any, lane: int, cells: Any, x: float, y: float, reach: float, level: int) -> None:
-    """Write `level` into the light's plane at a spot's cells."""
-    parameters = worlds.parameters[0]
-    put_light(worlds.grid_object[lane], 0, parameters.light, x, y, reach, UNITS / parameters.size)
-    mark(worlds, lane, cells, parameters.plants + 1, level)
-
-
-@rule
 def move_light_in_grid(worlds: Any, lane: int, cells: Any) -> None:
     """Bring the light's plane up to date."""
     parameters = worlds.parameters[0]
@@ -434,9 +426,13 @@ def move_light_in_grid(worlds: Any, lane: int, cells: Any) -> None:
         paint_light_columns(cells, planes, plane, max(old_first, stop), old_stop, 0)
         paint_light_columns(cells, planes, plane, first, min(stop, old_first), PRESENT)
         paint_light_columns(cells, planes, plane, max(first, old_stop), stop, PRESENT)
-    else:
-        mark_spot(worlds, lane, cells, record.drawn_x, record.drawn_y, record.drawn_reach, 0)
-        mark_spot(worlds, lane, cells, record.light_x, record.light_y, record.light_reach, PRESENT)
+        return
+    for is_new in range(2):
+        x = record.light_x if is_new else record.drawn_x
+        y = record.light_y if is_new else record.drawn_y
+        reach = record.light_reach if is_new else record.drawn_reach
+        put_light(worlds.grid_object[lane], 0, parameters.light, x, y, reach, UNITS / parameters.size)
+        mark(worlds, lane, cells, parameters.plants + 1, PRESENT * is_new)
 
 
 @rule
@@ -447,15 +443,20 @@ def redraw_grid(worlds: Any, lane: int, cells: Any) -> None:
     scale = UNITS / parameters.size
     objects = worlds.grid_object[lane]
     fill_row(cells, 0)
-    put_light(objects, 0, parameters.light, record.light_x, record.light_y, record.light_reach, scale)
-    mark(worlds, lane, cells, parameters.plants + 1, PRESENT)
+    fixed = 2
     if parameters.task == SHAPE:
-        for run in range(worlds.run_counts[record.digit]):
-            put_run(objects, 0, worlds.runs[record.digit, run], parameters.size, scale)
-            mark(worlds, lane, cells, parameters.plants + 2, PRESENT)
-    else:
-        put_target(objects, 0, record, parameters, scale)
-        mark(worlds, lane, cells, parameters.plants + 2, PRESENT)
+        fixed = 1 + worlds.run_counts[record.digit]
+    for index in range(fixed):
+        # One call of `mark` for all of them: it is inlined where it is called.
+        plane = parameters.plants + 2
+        if index == 0:
+            put_light(objects, 0, parameters.light, record.light_x, record.light_y, record.light_reach, scale)
+            plane -= 1
+        elif parameters.task == SHAPE:
+            put_run(objects, 0, worlds.runs[record.digit, index - 1], parameters.size, scale)
+        else:
+            put_target(objects, 0, record, parameters, scale)
+        mark(worlds, lane, cells, plane, PRESENT)
     for plant in range(parameters.plants):
         worlds.plant[lane, plant].shown = 0
     grow_grid(worlds, lane, cells)
@@ -470,3 +471,38 @@ def draw_grid(worlds: Any, lane: int, cells: Any) -> None:
     move_light_in_grid(worlds, lane, cells)
     if worlds.parameters[0].reveal_photons:
         show_photons(worlds, lane, cells)
+
+
+# --- rules -----------------------------------------------------------------------------------------------------------
+#
+# Sensors have loops of their own, so that nobody waits for the compilation of what he does not use.
+
+
+@rule
+def draw_only_grid(worlds: Any, lane: int, observation: int, cells: Any, values: Any) -> None:
+    """Bring the default grid of the step before up to date, and note what it shows."""
+    draw_grid(worlds, lane, cells)
+    remember_drawn(worlds.lane[lane])
+
+
+@rule
+def draw_nothing(worlds: Any, lane: int, observation: int, cells: Any, values: Any) -> None:
+    """What is drawn after a step where a sensor looks at the scene."""
+    remember_drawn(worlds.lane[lane])
+
+
+def with_sensing(rules: Rules, observation: Observation) -> Rules:
+    """Rules whose observation is the default grid, or a sensor's; pictures can still be redrawn, to be rendered."""
+    if observation is not Observation.GRID:
+        return replace(rules, name=f"{rules.name}_scene", draw_lane=draw_nothing, export_lane=export_lane)
+    redraw_picture = rules.redraw_lane
+
+    @rule
+    def redraw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: Any) -> None:
+        if observation == Observation.GRID:
+            redraw_grid(worlds, lane, cells)
+            remember_drawn(worlds.lane[lane])
+        else:
+            redraw_picture(worlds, lane, observation, cells, values)
+
+    return replace(rules, name=f"{rules.name}_grid", redraw_lane=redraw_lane, draw_lane=draw_only_grid)
