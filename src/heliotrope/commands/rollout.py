@@ -19,7 +19,7 @@ from heliotrope.commands.arguments import (
 )
 from heliotrope.commands.console import Progress, format_table, mean_and_deviation
 from heliotrope.commands.episodes import AGENTS, Episodes, lanes_for, make_policy, run_episodes
-from heliotrope.commands.errors import user_errors
+from heliotrope.commands.errors import CommandError, user_errors
 from heliotrope.media import save_gif
 from heliotrope.registration import full_id
 
@@ -48,6 +48,9 @@ def run(arguments: argparse.Namespace) -> None:
     """
     chosen = keywords(arguments)
     check_free(chosen, "reward")
+    if arguments.gif is not None and not arguments.gif.absolute().parent.is_dir():
+        # Said before the episodes are run for nothing.
+        raise CommandError(f"--gif: there is no folder {arguments.gif.parent}")
     env = make_vector(arguments.id, lanes_for(arguments.agent, arguments.episodes), chosen)
     policy = make_policy(arguments.agent, env, arguments.seed)
     frames: list[np.ndarray] = []
