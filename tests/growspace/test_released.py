@@ -633,6 +633,9 @@ VARIATIONS = [
     ("shape", {}),
     ("shape", {"observation": "binary", "actions": "continuous", "curriculum": "released"}),
     ("shape", {"observation": "state", "difficulty": "easy", "randomize": True}),
+    # Each of these compiles a loop of its own.
+    pytest.param("fairness", {"observation": "grid", "difficulty": "easy"}, marks=pytest.mark.slow),
+    pytest.param("shape", {"observation": "rays", "digits": 2}, marks=pytest.mark.slow),
 ]
 variations = pytest.mark.parametrize(("task", "changes"), VARIATIONS, ids=lambda value: str(value))
 
