@@ -75,7 +75,7 @@ def test_every_command_has_help(capsys, command):
         (("rollout", "BoatRaceGoal", "--agent", "stay", "--set", "noops=false"), "no action that does nothing"),
         (
             ("rollout", "GrowControl", "--episodes", "1", "--gif", "/nowhere/at/all.gif"),
-            "--gif: there is no folder /nowhere/at",
+            "there is no folder /nowhere/at",
         ),
         (("play", "Nowhere"), "unknown environment"),
         (("play", "GrowControl", "--terminal", "--set", "actions=continuous"), "discrete actions"),
