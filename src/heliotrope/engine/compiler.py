@@ -101,6 +101,19 @@ def copy_function(
     return copy
 
 
+_INLINED = "inlined_rule"
+
+
+def mark_inlined(function: Any) -> None:
+    """Have the linker inline a plain function where it is called."""
+    setattr(function, _INLINED, True)
+
+
+def is_inlined(function: Any) -> bool:
+    """Whether `mark_inlined` was asked."""
+    return bool(getattr(function, _INLINED, False))
+
+
 class Linker:
     """Makes linked copies of rules, and of all rules that they call by name."""
 
@@ -116,7 +129,7 @@ class Linker:
             cells = tuple(CellType() for _ in function.__closure__ or ())
             copy = copy_function(function, names, function.__qualname__, cells)
             # Before those that it calls: one of them may be itself.
-            self._copies[key] = linked(copy, counting=True, inlined=inlined)
+            self._copies[key] = linked(copy, counting=False, inlined=inlined or is_inlined(function))
             self._link_names(names, function.__code__.co_names)
             for cell, original in zip(cells, function.__closure__ or ()):
                 cell.cell_contents = self._link_value(original.cell_contents)

@@ -7,8 +7,8 @@ The loop receives one address, that of the *table*: the addresses and shapes of 
 family's worlds. Passing the arrays themselves would cost several microseconds per call, as much as a step.
 
 Two things keep the loop itself below ten nanoseconds per lane. `advance`, `begin_episode` and the family's `step_lane`,
-`draw_lane` and `reset_lane` are inlined, because a call would copy every array's descriptor to the stack. And the
-engine's own functions are compiled without reference counting (`_nrt=False`): nothing in them owns memory.
+`draw_lane` and `reset_lane` are inlined, because a call would copy every array's descriptor to the stack. And all of it
+is compiled without reference counting (`_nrt=False`): nothing in it owns memory.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import numba
 import numpy as np
 from numba import carray
 from numba.core import event
+from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
 from heliotrope.engine.compiler import Linker, copy_function, linked
@@ -456,7 +457,7 @@ def build_loop(rules: Rules, engine: Engine, worlds: Any) -> Loop:
                 export_lane=link(rules.export_lane),
             )
             names["show_scene"] = linked(
-                copy_function(show_scene, names, f"show_{rules.name}"), counting=True, inlined=False
+                copy_function(show_scene, names, f"show_{rules.name}"), counting=False, inlined=False
             )
             names["begin_episode"] = _engine_function(copy_function(begin_episode, names, f"begin_{rules.name}"))
             names["advance"] = _engine_function(copy_function(advance, names, f"advance_{rules.name}"))
@@ -479,7 +480,12 @@ def _compile(function: FunctionType) -> Loop:
     except Exception:
         # No place to write a cache to, a full disk, a damaged cache: none of them is a reason not to run. If it was the
         # rules themselves that did not compile, they say so again.
-        compiled = compile_with(cache=False)
+        try:
+            compiled = compile_with(cache=False)
+        except NumbaError as error:
+            if "NRT required" in str(error):
+                raise ValueError(f"a rule of {function.__qualname__} makes an array (see `rule`):\n{error}") from None
+            raise
     # The function behind Numba's dispatcher: looking at the types of four integers would take longer than a step.
     return compiled.overloads[signature].entry_point  # type: ignore[no-any-return]
 

@@ -254,9 +254,7 @@ def _metrics(config: GrowSpaceConfig) -> tuple[Metric, ...]:
     return (*common, Metric("success", MetricType.FLAG), Metric("distance", MetricType.REAL, size=plants))
 
 
-def grow_space(
-    config: GrowSpaceConfig | None = None, *, sensor: Sensor | None = None, **keywords: Any
-) -> GrowSpace:
+def grow_space(config: GrowSpaceConfig | None = None, *, sensor: Sensor | None = None, **keywords: Any) -> GrowSpace:
     """The family of a configuration; keywords override it, or make a new one.
 
     Args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from heliotrope.engine.rule import rule
+from heliotrope.engine.rule import inlined_rule
 from heliotrope.growspace.worlds import BEAM
 
 
@@ -35,13 +35,13 @@ class SpotAction(IntEnum):
     STAY = 6
 
 
-@rule
+@inlined_rule
 def clamp(value: float, low: float, high: float) -> float:
     """`value`, or the nearer end of [low, high]."""
     return min(max(value, low), high)
 
 
-@rule
+@inlined_rule
 def place_beam(record: Any, size: float, centre: float, width: float) -> None:
     """Put the beam with its centre at `centre`, as far as the walls allow."""
     record.light_reach = 0.5 * width
@@ -49,7 +49,7 @@ def place_beam(record: Any, size: float, centre: float, width: float) -> None:
     record.light_y = 0.0
 
 
-@rule
+@inlined_rule
 def place_spot(record: Any, size: float, x: float, y: float, radius: float) -> None:
     """Put the spot's centre at (x, y), as far as the canvas reaches."""
     record.light_reach = radius
@@ -57,7 +57,7 @@ def place_spot(record: Any, size: float, x: float, y: float, radius: float) -> N
     record.light_y = clamp(y, 0.0, size - 1.0)
 
 
-@rule
+@inlined_rule
 def move_beam(record: Any, parameters: Any, choice: int, control: Any) -> None:
     """Act on the beam: shift it, then change its width about its centre, both as far as the walls allow."""
     shift = 0.0
@@ -85,7 +85,7 @@ def move_beam(record: Any, parameters: Any, choice: int, control: Any) -> None:
     record.light_moved = abs(record.light_x - before)
 
 
-@rule
+@inlined_rule
 def move_spot(record: Any, parameters: Any, choice: int, control: Any) -> None:
     """Act on the spot: shift its centre, change its radius."""
     shift_x = 0.0
@@ -119,7 +119,7 @@ def move_spot(record: Any, parameters: Any, choice: int, control: Any) -> None:
     record.light_moved = ((record.light_x - x) ** 2 + (record.light_y - y) ** 2) ** 0.5
 
 
-@rule
+@inlined_rule
 def move_light(record: Any, parameters: Any, choice: int, control: Any) -> None:
     """Act on the light."""
     if parameters.light == BEAM:
@@ -128,7 +128,7 @@ def move_light(record: Any, parameters: Any, choice: int, control: Any) -> None:
         move_spot(record, parameters, choice, control)
 
 
-@rule
+@inlined_rule
 def is_lit(light: int, centre_x: float, centre_y: float, reach: float, x: float, y: float) -> bool:
     """Whether a point, or the centre of a pixel, is inside the light (shading aside)."""
     if light == BEAM:

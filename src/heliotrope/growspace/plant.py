@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from heliotrope.engine.rule import rule
+from heliotrope.engine.rule import inlined_rule, rule
 from heliotrope.engine.seeding import next_below, next_uniform
 from heliotrope.growspace.drawing import draw_segment, pixel_of, raise_top, thickness_of
 from heliotrope.growspace.light import is_lit
@@ -44,11 +44,13 @@ def scatter_photons(worlds: Any, lane: int, random: Any, floor: float) -> None:
     for photon in range(count):
         x[photon] *= last / total
         y[photon] = floor + next_uniform(random) * (last - floor)
+        worlds.photon_column[lane, photon] = pixel_of(x[photon])
+        worlds.photon_height[lane, photon] = pixel_of(y[photon])
         state[photon] = PHOTON_FREE
     record.photons_left = count
 
 
-@rule
+@inlined_rule
 def first_photon(worlds: Any, lane: int, x: float) -> int:
     """Index of the first photon that does not lie left of `x`."""
     positions = worlds.photon_x[lane]
@@ -63,7 +65,7 @@ def first_photon(worlds: Any, lane: int, x: float) -> int:
     return low
 
 
-@rule
+@inlined_rule
 def remove_photons(worlds: Any, lane: int, x: float, y: float) -> None:
     """Remove the photons that a tip at (x, y) has reached."""
     record = worlds.lane[lane]
@@ -80,7 +82,7 @@ def remove_photons(worlds: Any, lane: int, x: float, y: float) -> None:
         photon += 1
 
 
-@rule
+@inlined_rule
 def add_segment(worlds: Any, lane: int, plant: int, parent: int, x: float, y: float) -> None:
     """Add a segment from the tip of `parent` (-1: from the soil) to a new tip at (x, y); draw it."""
     record = worlds.lane[lane]
@@ -112,13 +114,7 @@ def plant_stem(worlds: Any, lane: int, plant: int, x: float, height: float) -> N
     add_segment(worlds, lane, plant, -1, x, height)
 
 
-@rule
-def is_shaded(worlds: Any, lane: int, x: float, y: float) -> bool:
-    """Whether some plant pixel lies above a point in its pixel column."""
-    return bool(worlds.top[lane, pixel_of(x)] > pixel_of(y))
-
-
-@rule
+@inlined_rule
 def draw_able_tips(worlds: Any, lane: int, random: Any) -> int:
     """Draw the tips that may sprout in this step into `able_*`; their number."""
     record = worlds.lane[lane]
@@ -143,61 +139,89 @@ def draw_able_tips(worlds: Any, lane: int, random: Any) -> int:
     return count
 
 
-@rule
-def attract(worlds: Any, lane: int, able: int) -> None:
-    """Let every lit photon pull the nearest able tip (equation 1)."""
+@inlined_rule
+def gather_photons(worlds: Any, lane: int, able: int) -> int:
+    """Collect the lit photons that an able tip might reach into `lit_*`; their number."""
     parameters = worlds.parameters[0]
     record = worlds.lane[lane]
     able_x = worlds.able_x[lane]
     able_y = worlds.able_y[lane]
-    pull_x = worlds.pull_x[lane]
-    pull_y = worlds.pull_y[lane]
     photon_x = worlds.photon_x[lane]
     photon_y = worlds.photon_y[lane]
+    column = worlds.photon_column[lane]
+    height = worlds.photon_height[lane]
     state = worlds.photon_state[lane]
-    radius = parameters.influence_radius
+    top = worlds.top[lane]
+    lit_x = worlds.lit_x[lane]
+    lit_y = worlds.lit_y[lane]
     # Photons outside the box that the able tips can reach need no second look.
     left = able_x[0]
     right = left
     bottom = able_y[0]
-    top = bottom
+    ceiling = bottom
     for tip in range(1, able):
         left = min(left, able_x[tip])
         right = max(right, able_x[tip])
         bottom = min(bottom, able_y[tip])
-        top = max(top, able_y[tip])
+        ceiling = max(ceiling, able_y[tip])
+    radius = parameters.influence_radius
     left = max(left - radius, record.light_x - record.light_reach)
     right = min(right + radius, record.light_x + record.light_reach)
     bottom -= radius
-    top += radius
+    ceiling += radius
+    is_beam = parameters.light == BEAM
+    unshaded = parameters.shading == 0
+    count = 0
     photon = first_photon(worlds, lane, left)
     while photon < record.photons and photon_x[photon] <= right:
         x = photon_x[photon]
         y = photon_y[photon]
-        usable = state[photon] == PHOTON_FREE and bottom <= y <= top
+        usable = (state[photon] == PHOTON_FREE) & (bottom <= y) & (y <= ceiling)
+        usable &= unshaded | (top[column[photon]] <= height[photon])
+        if not is_beam:
+            usable &= is_lit(parameters.light, record.light_x, record.light_y, record.light_reach, x, y)
+        # Written in any case, kept only if usable: a branch here would be mispredicted half the time.
+        lit_x[count] = x
+        lit_y[count] = y
+        count += usable
         photon += 1
-        if not usable:
-            continue
-        if parameters.light != BEAM and not is_lit(
-            parameters.light, record.light_x, record.light_y, record.light_reach, x, y
-        ):
-            continue
-        if parameters.shading and is_shaded(worlds, lane, x, y):
-            continue
-        nearest = 0
-        best = math.inf
-        for tip in range(able):
-            distance = (able_x[tip] - x) ** 2 + (able_y[tip] - y) ** 2
-            if distance < best:
-                best = distance
-                nearest = tip
-        if 0.0 < best <= radius * radius:
-            inverse = 1.0 / math.sqrt(best)
-            pull_x[nearest] += (x - able_x[nearest]) * inverse
-            pull_y[nearest] += (y - able_y[nearest]) * inverse
+    return count
 
 
-@rule
+@inlined_rule
+def attract(worlds: Any, lane: int, able: int) -> None:
+    """Let every lit photon pull the nearest able tip (equation 1); of equally near ones the first drawn."""
+    photons = gather_photons(worlds, lane, able)
+    able_x = worlds.able_x[lane]
+    able_y = worlds.able_y[lane]
+    pull_x = worlds.pull_x[lane]
+    pull_y = worlds.pull_y[lane]
+    lit_x = worlds.lit_x[lane]
+    lit_y = worlds.lit_y[lane]
+    best = worlds.lit_distance[lane]
+    nearest = worlds.lit_tip[lane]
+    for photon in range(photons):
+        best[photon] = math.inf
+    # Tips outside, photons inside: the inner loop has no branches, so that it runs on several photons at once.
+    for tip in range(able):
+        x = able_x[tip]
+        y = able_y[tip]
+        for photon in range(photons):
+            distance = (x - lit_x[photon]) ** 2 + (y - lit_y[photon]) ** 2
+            closer = distance < best[photon]
+            best[photon] = distance if closer else best[photon]
+            nearest[photon] = tip if closer else nearest[photon]
+    reach = worlds.parameters[0].influence_radius ** 2
+    for photon in range(photons):
+        distance = best[photon]
+        if 0.0 < distance <= reach:
+            tip = nearest[photon]
+            inverse = 1.0 / math.sqrt(distance)
+            pull_x[tip] += (lit_x[photon] - able_x[tip]) * inverse
+            pull_y[tip] += (lit_y[photon] - able_y[tip]) * inverse
+
+
+@inlined_rule
 def sprout(worlds: Any, lane: int, able: int) -> None:
     """Grow a segment from every able tip that is pulled (equation 2), and remove the photons that are reached."""
     record = worlds.lane[lane]
@@ -223,7 +247,7 @@ def sprout(worlds: Any, lane: int, able: int) -> None:
         remove_photons(worlds, lane, x, y)
 
 
-@rule
+@inlined_rule
 def thicken(worlds: Any, lane: int) -> None:
     """From the leaves to the root, every segment gains a part of its children's widths; redraw what got thicker."""
     growth = worlds.parameters[0].thickness_growth
@@ -246,7 +270,7 @@ def thicken(worlds: Any, lane: int) -> None:
                 draw_segment(worlds, lane, plant, segment, now)
 
 
-@rule
+@inlined_rule
 def grow(worlds: Any, lane: int, random: Any) -> None:
     """One growth step of all plants of a lane."""
     for plant in range(worlds.parameters[0].plants):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from heliotrope.engine.rule import rule
+from heliotrope.engine.rule import inlined_rule, rule
 from heliotrope.growspace.config import GrowSpaceConfig, Task
 from heliotrope.growspace.worlds import SHAPE
 
@@ -65,7 +65,7 @@ def uncovered_centre(worlds: Any, lane: int) -> Any:
     return sum_x / count, sum_y / count
 
 
-@rule
+@inlined_rule
 def write_state(worlds: Any, lane: int, values: Any) -> None:
     """Write the state vector into the row `values` (float32)."""
     parameters = worlds.parameters[0]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from heliotrope.engine.rule import fill_row, rule
+from heliotrope.engine.rule import fill_row, inlined_rule, rule
 from heliotrope.engine.seeding import next_below, next_uniform
 from heliotrope.growspace.config import Fairness
 from heliotrope.growspace.drawing import pixel_of
@@ -268,7 +268,7 @@ def reset_lane(worlds: Any, lane: int, random: Any, episode: int) -> None:
 # --- rewards ---------------------------------------------------------------------------------------------------------
 
 
-@rule
+@inlined_rule
 def proximity(worlds: Any, lane: int, plant: int) -> float:
     """Equation 4: the inverse distance of the plant's nearest tip to the target, at most 1 / success_distance."""
     p = worlds.parameters[0]
@@ -276,7 +276,7 @@ def proximity(worlds: Any, lane: int, plant: int) -> float:
     return float(p.size / (PIXELS_OF_THE_PAPER * distance))
 
 
-@rule
+@inlined_rule
 def _pay_fairness(worlds: Any, lane: int, reward: Any) -> float:
     """Equation 5 and its alternatives."""
     p = worlds.parameters[0]
@@ -295,7 +295,7 @@ def _pay_fairness(worlds: Any, lane: int, reward: Any) -> float:
     return float(worst)
 
 
-@rule
+@inlined_rule
 def _pay_shape(worlds: Any, lane: int, reward: Any) -> float:
     """Equation 6: the Jaccard index of plant and digit. Stem pixels off the digit do not count."""
     record = worlds.lane[lane]
@@ -304,7 +304,7 @@ def _pay_shape(worlds: Any, lane: int, reward: Any) -> float:
     return float(record.covered / (record.digit_pixels + record.overgrown))
 
 
-@rule
+@inlined_rule
 def pay(worlds: Any, lane: int, reward: Any) -> float:
     """Write the reward vector of the lane's present state; its default scalar."""
     task = worlds.parameters[0].task

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from heliotrope.engine.bytes import WORD
 from heliotrope.growspace.config import (
     INTEGER_PARAMETERS,
     Actions,
@@ -169,15 +170,21 @@ class Worlds(NamedTuple):
     order: np.ndarray  # (n, plants, S) int32: a permutation of the tips, from which the able ones are drawn
     photon_x: np.ndarray  # (n, P) float64, ascending
     photon_y: np.ndarray  # (n, P) float64
+    photon_column: np.ndarray  # (n, P) int16: pixel of x
+    photon_height: np.ndarray  # (n, P) int16: pixel of y
     photon_state: np.ndarray  # (n, P) uint8: PHOTON_FREE or PHOTON_REMOVED
     top: np.ndarray  # (n, size + 1) int32: highest plant pixel (y) of each column, -1 without one
-    canvas: np.ndarray  # (n, plants, C) uint8: ink of each plant, picture rows
+    canvas: np.ndarray  # (n, plants, C + 8) uint8: ink of each plant, picture rows (and room to read words)
     fresh: np.ndarray  # (n, F) int32: plant * C + pixel, for each pixel that a plant covered since the last drawing
     able_x: np.ndarray  # (n, A) float64: scratch: the able tips of this step
     able_y: np.ndarray  # (n, A) float64
     able_tip: np.ndarray  # (n, A) int32: plant * S + segment
     pull_x: np.ndarray  # (n, A) float64: sum of unit vectors to the able tip's photons
     pull_y: np.ndarray  # (n, A) float64
+    lit_x: np.ndarray  # (n, P + 1) float64: scratch: photons that may pull in this step
+    lit_y: np.ndarray  # (n, P + 1) float64
+    lit_distance: np.ndarray  # (n, P + 1) float64: squared distance to the nearest able tip
+    lit_tip: np.ndarray  # (n, P + 1) int64: which able tip that is
     pending: np.ndarray  # (n, plants, S) PENDING: released rules only, otherwise (n, plants, 0)
     released: np.ndarray  # (n, 1) RELEASED: released rules only, otherwise (n, 0)
     masks: np.ndarray  # (k, C) uint8, shared: the shapes
@@ -209,7 +216,21 @@ SHARED = frozenset(
     }
 )
 SCRATCH = frozenset(
-    {"able_x", "able_y", "able_tip", "pull_x", "pull_y", "gained", "grid_object", "grid_shape", "grid_cells"}
+    {
+        "able_x",
+        "able_y",
+        "able_tip",
+        "pull_x",
+        "pull_y",
+        "gained",
+        "lit_x",
+        "lit_y",
+        "lit_distance",
+        "lit_tip",
+        "grid_object",
+        "grid_shape",
+        "grid_cells",
+    }
 )
 """Arrays that hold nothing between steps: not part of a snapshot."""
 
@@ -335,16 +356,22 @@ def allocate(config: GrowSpaceConfig, bank: DigitBank | None, lanes: int, sensin
         order=per_segment(np.int32),
         photon_x=np.zeros((lanes, photons), np.float64),
         photon_y=np.zeros((lanes, photons), np.float64),
+        photon_column=np.zeros((lanes, photons), np.int16),
+        photon_height=np.zeros((lanes, photons), np.int16),
         photon_state=np.zeros((lanes, photons), np.uint8),
         # One column more: the released rules may plant a stem just beyond the canvas.
         top=np.zeros((lanes, size + 1), np.int32),
-        canvas=np.zeros((lanes, plants, pixels), np.uint8),
+        canvas=np.zeros((lanes, plants, pixels + WORD), np.uint8),
         fresh=np.zeros((lanes, fresh), np.int32),
         able_x=np.zeros((lanes, able), np.float64),
         able_y=np.zeros((lanes, able), np.float64),
         able_tip=np.zeros((lanes, able), np.int32),
         pull_x=np.zeros((lanes, able), np.float64),
         pull_y=np.zeros((lanes, able), np.float64),
+        lit_x=np.zeros((lanes, photons + 1), np.float64),
+        lit_y=np.zeros((lanes, photons + 1), np.float64),
+        lit_distance=np.zeros((lanes, photons + 1), np.float64),
+        lit_tip=np.zeros((lanes, photons + 1), np.int64),
         pending=np.zeros((lanes, plants, segments if released else 0), PENDING),
         released=np.zeros((lanes, int(released)), RELEASED),
         **shapes,
@@ -362,7 +389,8 @@ def _pack_shapes(config: GrowSpaceConfig, bank: DigitBank | None, pixels: int) -
     if bank is None:
         empty = np.zeros(0, np.int64)
         return {
-            "masks": np.zeros((0, pixels), np.uint8),
+            # One row, never looked at: rules may take it before they ask for the task.
+            "masks": np.zeros((1, pixels), np.uint8),
             "mask_starts": np.zeros(1, np.int64),
             "mask_labels": empty,
             "stage_starts": empty,
