@@ -96,6 +96,15 @@ def test_what_the_loop_cannot_take_is_refused():
         make_table(lanes.worlds._replace(visits=np.zeros((2, 4))[:, ::2]))
 
 
+def test_rules_that_make_arrays_are_refused():
+    @rule
+    def step_lane(worlds, lane, choice, control, random, reward):
+        return np.ones(3)[choice], False
+
+    with pytest.raises(ValueError, match="makes an array"):
+        VectorEnv(with_step(step_lane), 2)
+
+
 def test_rules_run_from_python_too():
     random = np.arange(1, 5, dtype=np.uint64)
     assert 0 <= next_below(random, 10) < 10

@@ -483,7 +483,7 @@ def _compile(function: FunctionType) -> Loop:
         try:
             compiled = compile_with(cache=False)
         except NumbaError as error:
-            if "NRT required" in str(error):
+            if "NRT required" in str(error) or "returning of array" in str(error):
                 raise ValueError(f"a rule of {function.__qualname__} makes an array (see `rule`):\n{error}") from None
             raise
     # The function behind Numba's dispatcher: looking at the types of four integers would take longer than a step.

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heliotrope.engine import next_below, rule
+from heliotrope.engine.rule import copy_row
 from heliotrope.gridworlds.board import STEPS, Action, Board, Tile, make_moves
 
 FULL_TURN = 1 << 40
@@ -216,7 +217,7 @@ def shuffle_board(
     # The course must stay open if there is one on the map as drawn.
     if course:
         course = _survey_region(original, blocks, moves, bearings, region, queue, turned)[1]
-    tiles[:] = bare
+    copy_row(tiles, bare)
     for placed in range(obstacles.shape[0]):
         found = False
         for index in range(count):
@@ -230,7 +231,7 @@ def shuffle_board(
                 break
             tiles[place] = Tile.GAP
         if not found:
-            tiles[:] = original
+            copy_row(tiles, original)
             return start
     placed = 0
     for index in range(count):
@@ -241,5 +242,5 @@ def shuffle_board(
             return place  # type: ignore[no-any-return]
         tiles[place] = furniture[placed]
         placed += 1
-    tiles[:] = original
+    copy_row(tiles, original)
     return start
