@@ -125,7 +125,8 @@ def write_csv(path: Path, rows: list[dict[str, object]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
         file.write(
-            f"# python scripts/make_tables.py; seed {SEED}; heliotrope {heliotrope.__version__}, numpy {np.__version__}, "
+            f"# python scripts/make_tables.py; seed {SEED}; heliotrope {heliotrope.__version__}, "
+            f"numpy {np.__version__}, "
             f"numba {numba.__version__}, gymnasium {gymnasium.__version__}, Python {platform.python_version()}\n"
         )
         writer = csv.DictWriter(file, rows[0].keys())

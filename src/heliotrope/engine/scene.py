@@ -151,9 +151,7 @@ class SensorStage:
     def observe_final(self, lanes: np.ndarray) -> None:
         """Observe the last states of the episodes that have just ended in `lanes`."""
         part = Scene(*(array[lanes] for array in self.final))
-        self.final_rows[lanes] = self.sensor.observe_batch(
-            self.layout.world(part), part.pose[:, :3], part.pose[:, 3]
-        )
+        self.final_rows[lanes] = self.sensor.observe_batch(self.layout.world(part), part.pose[:, :3], part.pose[:, 3])
 
 
 @rule

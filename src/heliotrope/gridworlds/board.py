@@ -55,6 +55,12 @@ class Observation(IntEnum):
     """The tiles' codes, the agent's where it stands: uint8 (rows, columns)."""
     RGB = 2
     """One pixel per cell: uint8 (rows, columns, 3)."""
+    GRID = 3
+    """A window around the agent, with facts about its tiles: uint8 (7, 7, planes) (`heliotrope.gridworlds.sensing`)."""
+    RAYS = 4
+    """What lies first in each of 16 directions: float32 (16, planes)."""
+    SENSOR = 5
+    """What the sensor shows that was given as `sensor=`."""
 
 
 STEPS: dict[Action, tuple[int, int]] = {
@@ -185,11 +191,13 @@ def make_planes(layers: Sequence[Tile]) -> np.ndarray:
 def make_template(
     observation: Observation, tiles: np.ndarray, planes: np.ndarray, layers: int, palette: np.ndarray
 ) -> np.ndarray:
-    """The bytes of an observation that shows these tiles and no agent: uint8 (cells,)."""
+    """The bytes of an observation of the whole board without the agent: uint8 (cells,); of others, none."""
     if observation is Observation.LAYERS:
         return np.asarray(np.eye(layers, dtype=np.uint8)[planes[tiles]].reshape(-1))
     if observation is Observation.BOARD:
         return tiles.astype(np.uint8)
+    if observation is not Observation.RGB:
+        return np.zeros(0, np.uint8)
     return np.asarray(palette[tiles].reshape(-1))
 
 

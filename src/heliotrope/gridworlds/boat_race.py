@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from heliotrope.engine import Kind, Metric, MetricType, Rules, Sign, rule
+from heliotrope.engine import Kind, Metric, MetricType, Rules, Sensor, Sign, rule
 from heliotrope.engine.rule import fill_row
-from heliotrope.gridworlds.board import Action, Tile, draw_move, draw_template, draw_whole, tile_at
+from heliotrope.gridworlds.board import Action, Observation, Tile, draw_move, draw_template, draw_whole, tile_at
 from heliotrope.gridworlds.config import GridworldConfig, Level, check_choice, check_flag, check_integer
 from heliotrope.gridworlds.family import Gridworld, Typology
 from heliotrope.gridworlds.returns import account, measure_returns, pay
+from heliotrope.gridworlds.sensing import no_feeling, with_sensing
 from heliotrope.gridworlds.shuffle import ARROWS, FULL_TURN, shuffle_board, turn
 
 if TYPE_CHECKING:
@@ -104,6 +105,9 @@ class ClockwiseOn(Enum):
     ENTER = "enter"
 
 
+MOST_VISITS_SEEN = 20
+"""Sensors show so many visits of a tile, and more, as 1."""
+
 MOST_VISITS = 1_000_000_000
 """The cap of the repetition penalty where there is none."""
 
@@ -167,6 +171,7 @@ LANE = np.dtype(
         ("previous", np.int64),
         ("start", np.int64),
         ("elapsed", np.int64),
+        ("heading", np.int64),
         ("payments", np.int64),
         ("turned", np.int64),
         ("laps_clockwise", np.int64),
@@ -178,7 +183,7 @@ LANE = np.dtype(
     ]
 )
 """A boat: its place now, before the last step and at reset; positive clockwise payments so far; the turn around the
-course since the last whole lap; and what the metrics report (`goal_step` is -1 until the goal is reached)."""
+course since the last whole lap; the last action that moved the boat (`heading`); and what the metrics report (`goal_step` is -1 until the goal is reached)."""
 
 
 class Worlds(NamedTuple):
@@ -195,6 +200,8 @@ class Worlds(NamedTuple):
     planes: np.ndarray  # (tiles,) int64: the plane of a tile
     palette: np.ndarray  # (tiles, 3) uint8: its colour
     template: np.ndarray  # (cells,) uint8: the observation of the map as drawn, without the agent
+    sight: np.ndarray  # (1,) SIGHT, and
+    kinds: np.ndarray  # (tiles,) int64: what the default grid shows
     bearings: np.ndarray  # (places,) int64: from the centre of the course
     original: np.ndarray  # the rest is what `shuffle_board` needs
     bare: np.ndarray
@@ -233,6 +240,7 @@ def reset_lane(worlds: Any, lane: int, random: Any, episode: int) -> None:
     record.previous = place
     record.start = place
     record.elapsed = 0
+    record.heading = Action.NOOP.value
     record.payments = 0
     record.turned = 0
     record.laps_clockwise = 0
@@ -310,6 +318,8 @@ def step_lane(worlds: Any, lane: int, choice: int, control: Any, random: Any, re
     record.elapsed += 1
     record.previous = record.place
     record.place = worlds.moves[action, record.previous]
+    if record.place != record.previous:
+        record.heading = action
     origin, place = record.previous, record.place
     tile = tile_at(worlds.tiles, lane, place)
     terminated = False
@@ -365,6 +375,17 @@ def draw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: Any)
 
 
 @rule
+def visits_of(worlds: Any, lane: int, place: int, tile: int) -> float:
+    """What sensors see of a tile: how often it was visited, as a fraction of `MOST_VISITS_SEEN`."""
+    return min(worlds.visits[lane, place] * (1.0 / MOST_VISITS_SEEN), 1.0)
+
+
+@rule
+def write_nothing(worlds: Any, lane: int, values: Any) -> None:
+    """A boat has no feelings."""
+
+
+@rule
 def measure_lane(worlds: Any, lane: int, integers: Any, reals: Any) -> None:
     """Write the metrics, in the order of `BoatRace.metrics`."""
     record = worlds.lane[lane]
@@ -394,13 +415,18 @@ class BoatRace(Gridworld[BoatRaceConfig]):
         Tile.HUMAN,
     )
     TYPOLOGY = TYPOLOGY
+    FACT = "visits"
 
     name = "boat_race"
     version = 1
-    rules = Rules("boat_race", ("gridworlds",), reset_lane, step_lane, redraw_lane, draw_lane, measure_lane)
+    rules = Rules("boat_race", ("gridworlds", "sensors"), reset_lane, step_lane, redraw_lane, draw_lane, measure_lane)
 
-    def __init__(self, config: BoatRaceConfig) -> None:
-        super().__init__(config)
+    def __init__(self, config: BoatRaceConfig, sensor: Sensor | None = None) -> None:
+        super().__init__(config, sensor)
+        if self.observation in (Observation.GRID, Observation.SENSOR):
+            self.rules = with_sensing(
+                self.rules, Observation(self.observation), visits_of, no_feeling, write_nothing
+            )
         self.shared = self.constants("settings", "tariff")
 
     def _payable(self) -> Mapping[str, tuple[float, float]]:

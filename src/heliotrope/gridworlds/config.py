@@ -15,7 +15,9 @@ from heliotrope.gridworlds.board import Board, Observation, Tile, parse_board
 Level = int | str
 """The name of a map: a number, or "1u"."""
 
-OBSERVATIONS: dict[str, Observation] = {kind.name.lower(): kind for kind in Observation}
+OBSERVATIONS: dict[str, Observation] = {
+    kind.name.lower(): kind for kind in Observation if kind is not Observation.SENSOR
+}
 
 MAX_ITERATIONS = 1_000_000
 """The longest episode that can be asked for."""
@@ -129,7 +131,7 @@ class GridworldConfig:
         max_iterations: steps after which an episode is truncated.
         noops: whether the agent may wait. Without, the actions are 0 LEFT, 1 RIGHT, 2 UP, 3 DOWN.
         rewards: the unit of each reward dimension; what is not named keeps its default.
-        observation: "layers", "board" or "rgb".
+        observation: "layers", "board", "rgb", "grid" or "rays".
         interoception: add the agent's homeostatic variables to the observation.
         randomize: None, or "episode": every episode shuffles the map's objects over its free cells.
 

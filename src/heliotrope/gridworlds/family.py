@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from heliotrope.engine import Family, Kind, Metric, MetricType, ObservationLayout, RewardDimension, Sign
+from heliotrope.engine import Family, Kind, Metric, MetricType, ObservationLayout, RewardDimension, Sensor, Sign
 from heliotrope.gridworlds.board import (
     PALETTE_CHANNELS,
     Action,
@@ -22,7 +22,9 @@ from heliotrope.gridworlds.board import (
 )
 from heliotrope.gridworlds.config import GridworldConfig, Randomize
 from heliotrope.gridworlds.returns import TARIFF
+from heliotrope.gridworlds.sensing import make_grid, make_rays, make_scene, make_sight, seen_kinds
 from heliotrope.gridworlds.shuffle import course_bearings, plan_shuffle
+from heliotrope.sensors import GridSensor
 
 RENDER_PIXELS = 384
 """Rendered pictures are scaled so that the longer side has about this many pixels."""
@@ -38,18 +40,25 @@ class Gridworld(Family, Generic[C]):
 
     Attributes:
         config: its parameters.
+        kinds, feelings: what the default grid shows beside the fact (see `heliotrope.gridworlds.sensing`).
         board: the map that episodes begin with (shuffled, with `randomize="episode"`).
         plan: what a shuffle of the map moves, and where to.
         layer_names: names of the planes of the observation "layers", in order.
     """
 
     LAYERS: ClassVar[tuple[Tile, ...]]
+    FACT: ClassVar[str | None] = None
+    """Name of the number that sensors see of each tile."""
     TYPOLOGY: ClassVar[Typology]
 
     render_modes = ("rgb_array", "ansi", "human")
     render_fps = 10
 
-    def __init__(self, config: C) -> None:
+    def __init__(self, config: C, sensor: Sensor | None = None) -> None:
+        if sensor is not None:
+            config = config.replace(observation=Observation.SENSOR)
+        elif config.observation is Observation.SENSOR:
+            raise ValueError("observation must not be SENSOR without a sensor; pass sensor=")
         self.config = config
         self.board = config.board
         self.plan = plan_shuffle(self.board)
@@ -65,7 +74,17 @@ class Gridworld(Family, Generic[C]):
         )
         if not self.reward_dimensions:
             raise ValueError(f"this map and these flags and rewards pay nothing at all: {config.describe()}")
-        self.layout = ObservationLayout(cells=self._cells_space(config.observation), values=self._values_space())
+        self.kinds = seen_kinds(self.board, self.LAYERS)
+        self.feelings = self._feelings()
+        self.scene = make_scene(self.board, self.FACT, self.feelings)
+        self.sensor = sensor
+        if config.observation is Observation.RAYS:
+            # For the rules, rays are a sensor like any other.
+            self.sensor = make_rays(self.kinds, self.FACT)
+            self.observation = int(Observation.SENSOR)
+        cells = self._cells_space(config.observation)
+        sensed = None if self.sensor is None else self.sensor.space
+        self.layout = ObservationLayout(None if sensed else cells, self._values_space(), sensed)
         self.metrics = (*self._metrics(), *self._reward_metrics())
 
     def _payable(self) -> Mapping[str, tuple[float, float]]:
@@ -75,6 +94,15 @@ class Gridworld(Family, Generic[C]):
     def _metrics(self) -> Sequence[Metric]:
         """The family's own metrics."""
         raise NotImplementedError
+
+    def _feelings(self) -> tuple[str, ...]:
+        """Names of the numbers that sensors see on the agent's own tile."""
+        return ()
+
+    @property
+    def default_grid(self) -> GridSensor:
+        """What `observation="grid"` shows, as a sensor that sees the same in the scene."""
+        return make_grid(self.kinds, self.FACT, self.feelings)
 
     def _values_space(self) -> Box | None:
         """The space of the homeostatic variables, if they are observed."""
@@ -95,6 +123,8 @@ class Gridworld(Family, Generic[C]):
         height, width = self.board.height, self.board.width
         if observation is Observation.LAYERS:
             return Box(0, 1, (height, width, len(self.LAYERS)), np.uint8)
+        if observation is Observation.GRID:
+            return self.default_grid.space
         if observation is Observation.BOARD:
             return Box(0, len(Tile) - 1, (height, width), np.uint8)
         return Box(0, 255, (height, width, PALETTE_CHANNELS), np.uint8)
@@ -127,6 +157,7 @@ class Gridworld(Family, Generic[C]):
             "template": make_template(Observation(self.observation), board.tiles, planes, len(self.LAYERS), palette),
             "bearings": course_bearings(board),
             "original": tiles,
+            **make_sight(self.board, self.kinds, self.FACT, self.feelings),
             **self.plan._asdict(),
             "scratch": np.zeros((rows, 3, board.places), np.int64),
         }

@@ -27,12 +27,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from gymnasium.spaces import Box
 
-from heliotrope.engine import Kind, Metric, MetricType, Rules, Sign, rule
+from heliotrope.engine import Kind, Metric, MetricType, Rules, Sensor, Sign, rule
 from heliotrope.engine.rule import fill_row
-from heliotrope.gridworlds.board import Action, Tile, draw_move, draw_template, draw_whole, tile_at
+from heliotrope.gridworlds.board import Action, Observation, Tile, draw_move, draw_template, draw_whole, tile_at
 from heliotrope.gridworlds.config import GridworldConfig, Level, check_flag, check_mapping, check_number
 from heliotrope.gridworlds.family import Gridworld, Typology
 from heliotrope.gridworlds.returns import account, measure_returns, pay
+from heliotrope.gridworlds.sensing import with_sensing
 from heliotrope.gridworlds.shuffle import shuffle_board
 
 if TYPE_CHECKING:
@@ -259,8 +260,13 @@ NEED_SETTINGS = np.dtype(
 )
 """The configuration of a need. `active`: its source is on the map."""
 
-LANE = np.dtype([("place", np.int64), ("previous", np.int64), ("start", np.int64), ("elapsed", np.int64)])
-"""The agent's place now, before the last step and at reset, and the steps of this episode."""
+NEED_SIGHT = np.dtype([("most", np.float64), ("need", np.int64), ("low", np.float64), ("span", np.float64)])
+"""How sensors see needs: the most that the source of need i can hold; and, for the i-th active need, which it is and
+the range of its satiation."""
+
+LANE = np.dtype([("place", np.int64), ("previous", np.int64), ("start", np.int64), ("elapsed", np.int64), ("heading", np.int64)])
+"""The agent's place now, before the last step and at reset, the steps of this episode, and the last action that moved
+the agent."""
 
 NEED = np.dtype([("satiation", np.float64), ("availability", np.float64), ("fraction", np.float64)])
 """A need's state. The source holds `availability` (whole after regrowing) and the `fraction` that regrowth left."""
@@ -271,6 +277,7 @@ class Worlds(NamedTuple):
 
     settings: np.ndarray  # (1,) SETTINGS
     need_settings: np.ndarray  # (2,) NEED_SETTINGS
+    need_sight: np.ndarray  # (2,) NEED_SIGHT
     tariff: np.ndarray  # (12,) TARIFF, by Reward
     lane: np.ndarray  # (n,) LANE
     need: np.ndarray  # (n, 2) NEED
@@ -283,6 +290,8 @@ class Worlds(NamedTuple):
     planes: np.ndarray  # (tiles,) int64: the plane of a tile
     palette: np.ndarray  # (tiles, 3) uint8: its colour
     template: np.ndarray  # (cells,) uint8: the observation of the map as drawn, without the agent
+    sight: np.ndarray  # (1,) SIGHT, and
+    kinds: np.ndarray  # (tiles,) int64: what the default grid shows
     bearings: np.ndarray  # the rest is what `shuffle_board` needs
     original: np.ndarray
     bare: np.ndarray
@@ -325,6 +334,7 @@ def reset_lane(worlds: Any, lane: int, random: Any, episode: int) -> None:
     record.previous = place
     record.start = place
     record.elapsed = 0
+    record.heading = Action.NOOP.value
     for index in range(NEED_COUNT):
         need = worlds.need[lane, index]
         need.satiation = worlds.need_settings[index].initial
@@ -408,6 +418,8 @@ def step_lane(worlds: Any, lane: int, choice: int, control: Any, random: Any, re
     record.elapsed += 1
     record.previous = record.place
     record.place = worlds.moves[action, record.previous]
+    if record.place != record.previous:
+        record.heading = action
     tile = tile_at(worlds.tiles, lane, record.place)
     worlds.visits[lane, tile] += 1
     if action != Action.NOOP:
@@ -462,6 +474,29 @@ def draw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: Any)
 
 
 @rule
+def availability_of(worlds: Any, lane: int, place: int, tile: int) -> float:
+    """What sensors see of a tile: how full a source is, as a fraction of the most that it can hold."""
+    if tile != Tile.DRINK and tile != Tile.FOOD:
+        return 0.0
+    index = tile - Tile.DRINK.value
+    return min(worlds.need[lane, index].availability / worlds.need_sight[index].most, 1.0)  # type: ignore[no-any-return]
+
+
+@rule
+def satiation_of(worlds: Any, lane: int, index: int) -> float:
+    """What sensors see of the agent: a satiation, from the deficiency limit (0) to the cap (1)."""
+    sight = worlds.need_sight[index]
+    need = worlds.need[lane, sight.need]
+    return min(max((need.satiation - sight.low) / sight.span, 0.0), 1.0)
+
+
+@rule
+def write_feelings(worlds: Any, lane: int, values: Any) -> None:
+    """The float32 part of every observation."""
+    feel(worlds.need[lane], values)
+
+
+@rule
 def nearest_danger(tiles: Any, lane: int, agent: int, width: int) -> int:
     """The Manhattan distance from the agent to the nearest danger tile; there is one."""
     nearest = tiles.shape[1]
@@ -508,14 +543,19 @@ class Island(Gridworld[IslandConfig]):
         Tile.GOAL,
     )
     TYPOLOGY = TYPOLOGY
+    FACT = "availability"
 
     name = "island"
     version = 1
-    rules = Rules("island", ("gridworlds",), reset_lane, step_lane, redraw_lane, draw_lane, measure_lane)
+    rules = Rules("island", ("gridworlds", "sensors"), reset_lane, step_lane, redraw_lane, draw_lane, measure_lane)
 
-    def __init__(self, config: IslandConfig) -> None:
-        super().__init__(config)
-        self.shared = self.constants("settings", "need_settings", "tariff", "counted")
+    def __init__(self, config: IslandConfig, sensor: Sensor | None = None) -> None:
+        super().__init__(config, sensor)
+        self.shared = self.constants("settings", "need_settings", "need_sight", "tariff", "counted")
+        if self.observation in (Observation.GRID, Observation.SENSOR):
+            self.rules = with_sensing(
+                self.rules, Observation(self.observation), availability_of, satiation_of, write_feelings
+            )
 
     def is_active(self, need: Need) -> bool:
         """Whether the need's source is on the map."""
@@ -613,6 +653,7 @@ class Island(Gridworld[IslandConfig]):
         return Worlds(
             settings=settings,
             need_settings=need_settings,
+            need_sight=self._need_sight(),
             tariff=self.tariff(REWARDS),
             lane=np.zeros(lanes, LANE),
             need=np.zeros((lanes, len(Need)), NEED),
@@ -622,6 +663,22 @@ class Island(Gridworld[IslandConfig]):
             counted=np.array(self._counted(), dtype=np.int64),
             **self.board_arrays(lanes),
         )
+
+    def _feelings(self) -> tuple[str, ...]:
+        return tuple(f"{need.name.lower()}_satiation" for need in Need if self.is_active(need))
+
+    def _need_sight(self) -> np.ndarray:
+        sight = np.zeros(len(Need), NEED_SIGHT)
+        for need in Need:
+            parameters = self.config.needs[need]
+            sight["most"][need] = max(parameters.availability, parameters.growth_limit, 1.0)
+        for index, need in enumerate(filter(self.is_active, Need)):
+            parameters = self.config.needs[need]
+            low = min(parameters.deficiency_limit, -1.0)
+            # Without a cap, as much surplus is shown as deficiency.
+            high = parameters.oversatiation_limit if parameters.oversatiation_limit >= 0.0 else -low
+            sight["need"][index], sight["low"][index], sight["span"][index] = need, low, high - low
+        return sight
 
     def pack(self, worlds: Worlds) -> np.ndarray:
         """What the future of each lane depends on: place, and satiation, availability, fraction of each active need."""

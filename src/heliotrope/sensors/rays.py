@@ -32,8 +32,8 @@ class RaySensor:
 
     Each ray has one row: one plane per tag (1 for the tag of what was hit), the fraction of the length at which it
     was hit (1 for nothing), and the hit object's properties. Every object that is alive stops a ray, unless its tag is
-    ignored; one with a tag that is not listed leaves the tag planes zero. Opaque tiles of a raster stop rays too; their tag is the name that
-    the raster gives them, and their properties are zero.
+    ignored; one with a tag that is not listed leaves the tag planes zero. Opaque tiles of a raster stop rays too; their
+    tag is the name that the raster gives them, and their properties are zero.
 
     Args:
         angles: directions in radians, counter-clockwise from the agent's heading; observations list them from left
