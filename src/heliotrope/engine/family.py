@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from gymnasium.spaces import Space
 
-from heliotrope.engine.rewards import RewardDimension
+from heliotrope.engine.rewards import RewardDimension, Scalarizer
 from heliotrope.engine.scene import SceneLayout, Sensor, export_nothing
 from heliotrope.engine.spaces import ObservationLayout
 
@@ -156,6 +156,14 @@ class Family(ABC):
         never learn to foresee it). Actions have the batched form that `VectorEnv.step` takes.
         """
         raise ValueError(f"{self.name} has no oracle")
+
+    def oracle_options(self, scalarizer: Scalarizer) -> dict[str, Any]:
+        """Options with which the oracle aims at an environment's own scalar instead of the default one.
+
+        Args:
+            scalarizer: the environment's, not the default one.
+        """
+        return {}
 
     def plain(self) -> Family:
         """The same worlds with the observation that costs least, for those who only look at rewards.

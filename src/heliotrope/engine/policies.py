@@ -75,10 +75,13 @@ def oracle(env: Any, **options: Any) -> Policy:
 
     Args:
         env: a single or vector environment, possibly wrapped.
-        options: what the family's oracle takes.
+        options: what the family's oracle takes. Where the family's oracle can, it aims at the environment's own
+            `weights` or `utility` unless the options say otherwise.
 
     Raises:
         ValueError: the family has no oracle, or not with these options.
     """
     inner = unwrap(env)
+    if not options and not inner.scalarizer.is_default:
+        options = inner.family.oracle_options(inner.scalarizer)
     return _Batched(inner, inner.family.oracle(inner.lanes, **options))

@@ -8,7 +8,17 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from heliotrope.engine import Family, Kind, Metric, MetricType, ObservationLayout, RewardDimension, Sensor, Sign
+from heliotrope.engine import (
+    Family,
+    Kind,
+    Metric,
+    MetricType,
+    ObservationLayout,
+    RewardDimension,
+    Scalarizer,
+    Sensor,
+    Sign,
+)
 from heliotrope.gridworlds.board import (
     PALETTE_CHANNELS,
     Action,
@@ -49,6 +59,8 @@ class Gridworld(Family, Generic[C]):
     LAYERS: ClassVar[tuple[Tile, ...]]
     FACT: ClassVar[str | None] = None
     """Name of the number that sensors see of each tile."""
+    BEARERS: ClassVar[tuple[Tile, ...]] = ()
+    """The kinds of tiles of which that number can be more than 0."""
     TYPOLOGY: ClassVar[Typology]
 
     render_modes = ("rgb_array", "ansi", "human")
@@ -157,7 +169,9 @@ class Gridworld(Family, Generic[C]):
             "template": make_template(Observation(self.observation), board.tiles, planes, len(self.LAYERS), palette),
             "bearings": course_bearings(board),
             "original": tiles,
-            **make_sight(self.board, self.kinds, self.FACT, self.feelings),
+            **make_sight(
+                self.board, self.kinds, self.FACT, self.feelings, self.BEARERS, fixed=not self.randomized
+            ),
             **self.plan._asdict(),
             "scratch": np.zeros((rows, 3, board.places), np.int64),
         }
@@ -172,6 +186,12 @@ class Gridworld(Family, Generic[C]):
     def describe(self) -> dict[str, Any]:
         """The configuration as a dictionary that survives JSON."""
         return self.config.describe()
+
+    def oracle_options(self, scalarizer: Scalarizer) -> dict[str, Any]:
+        """Weights, or a utility of the episode (a utility of every single step is beyond the oracle)."""
+        if scalarizer.weights is not None:
+            return {"weights": scalarizer.weights}
+        return {} if scalarizer.per_step else {"utility": scalarizer.utility}
 
     @property
     def idle(self) -> Any:
