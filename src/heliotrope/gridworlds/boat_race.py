@@ -201,7 +201,9 @@ class Worlds(NamedTuple):
     palette: np.ndarray  # (tiles, 3) uint8: its colour
     template: np.ndarray  # (cells,) uint8: the observation of the map as drawn, without the agent
     sight: np.ndarray  # (1,) SIGHT, and
-    kinds: np.ndarray  # (tiles,) int64: what the default grid shows
+    kinds: np.ndarray  # (tiles,) int64,
+    windows: np.ndarray  # (places or 0, bytes) uint8 and
+    bearers: np.ndarray  # (k, 3) int64: what the default grid shows, see `heliotrope.gridworlds.sensing.make_sight`
     bearings: np.ndarray  # (places,) int64: from the centre of the course
     original: np.ndarray  # the rest is what `shuffle_board` needs
     bare: np.ndarray
@@ -416,6 +418,7 @@ class BoatRace(Gridworld[BoatRaceConfig]):
     )
     TYPOLOGY = TYPOLOGY
     FACT = "visits"
+    BEARERS = tuple(tile for tile in LAYERS if tile not in (Tile.WALL, Tile.AGENT))
 
     name = "boat_race"
     version = 1

@@ -291,7 +291,9 @@ class Worlds(NamedTuple):
     palette: np.ndarray  # (tiles, 3) uint8: its colour
     template: np.ndarray  # (cells,) uint8: the observation of the map as drawn, without the agent
     sight: np.ndarray  # (1,) SIGHT, and
-    kinds: np.ndarray  # (tiles,) int64: what the default grid shows
+    kinds: np.ndarray  # (tiles,) int64,
+    windows: np.ndarray  # (places or 0, bytes) uint8 and
+    bearers: np.ndarray  # (k, 3) int64: what the default grid shows, see `heliotrope.gridworlds.sensing.make_sight`
     bearings: np.ndarray  # the rest is what `shuffle_board` needs
     original: np.ndarray
     bare: np.ndarray
@@ -544,6 +546,7 @@ class Island(Gridworld[IslandConfig]):
     )
     TYPOLOGY = TYPOLOGY
     FACT = "availability"
+    BEARERS = (Tile.DRINK, Tile.FOOD)
 
     name = "island"
     version = 1

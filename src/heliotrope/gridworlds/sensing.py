@@ -49,6 +49,9 @@ feelings, whose planes come last."""
 
 NO_PLANE = -1
 
+MOST_WINDOW_BYTES = 1 << 22
+"""Views from all places of a map are kept if they take no more than this."""
+
 QUARTER_TURN = 0.5 * np.pi
 
 
@@ -92,14 +95,49 @@ def make_scene(board: Board, fact: str | None, feelings: Sequence[str]) -> Scene
     )
 
 
-def make_sight(board: Board, kinds: Sequence[Tile], fact: str | None, feelings: Sequence[str]) -> dict[str, np.ndarray]:
-    """The arrays that the rules below read: `sight`, (1,) SIGHT, and `kinds`, int64 (tiles,): the plane of a tile."""
+def make_sight(
+    board: Board, kinds: Sequence[Tile], fact: str | None, feelings: Sequence[str], bearers: Sequence[Tile], fixed: bool
+) -> dict[str, np.ndarray]:
+    """The arrays that the rules below read.
+
+    Args:
+        board: the map.
+        kinds, fact, feelings: what the default grid shows.
+        bearers: the kinds of tiles about which the fact can be more than 0.
+        fixed: whether all episodes have this map.
+
+    Returns:
+        `sight`, (1,) SIGHT; `kinds`, int64 (tiles,): the plane of a tile; `windows`, uint8 (places, bytes): for a fixed
+        map, unless it is huge, the default grid's planes of kinds as seen from each place; `bearers`, int64 (k, 3):
+        place, row and column of the tiles that bear the fact.
+    """
     sight = np.zeros(1, SIGHT)
     fact_plane = NO_PLANE if fact is None else len(kinds)
     sight[0] = (board.height, board.width, len(kinds) + (fact is not None) + len(feelings), fact_plane, len(feelings))
     planes = np.full(len(Tile), NO_PLANE, np.int64)
     planes[list(kinds)] = np.arange(len(kinds))
-    return {"sight": sight, "kinds": planes}
+    return {
+        "sight": sight,
+        "kinds": planes,
+        "windows": _make_windows(board, planes, int(sight["planes"][0]), fixed),
+        "bearers": np.array(
+            [(place, *divmod(place, board.width)) for place in np.flatnonzero(np.isin(board.tiles, bearers))], np.int64
+        ).reshape(-1, 3),
+    }
+
+
+def _make_windows(board: Board, kinds: np.ndarray, planes: int, fixed: bool) -> np.ndarray:
+    """The planes of kinds as seen from each place, or nothing: uint8 (places or 0, bytes)."""
+    size = WINDOW * WINDOW * planes
+    if not fixed or board.places * size > MOST_WINDOW_BYTES:
+        return np.zeros((0, size), np.uint8)
+    half = WINDOW // 2
+    shown = np.zeros((board.height + 2 * half, board.width + 2 * half, planes), np.uint8)
+    known = kinds[board.tiles].reshape(board.height, board.width)
+    rows, columns = np.nonzero(known != NO_PLANE)
+    shown[rows + half, columns + half, known[rows, columns]] = FULL
+    views = np.lib.stride_tricks.sliding_window_view(shown, (WINDOW, WINDOW), axis=(0, 1))
+    return np.ascontiguousarray(views.transpose(0, 1, 3, 4, 2)).reshape(board.places, size)
 
 
 # --- rules -----------------------------------------------------------------------------------------------------------
@@ -155,6 +193,21 @@ def with_sensing(
         planes = sight.planes
         top = agent // sight.width - WINDOW // 2
         left = agent % sight.width - WINDOW // 2
+        middle = WINDOW * WINDOW // 2 * planes
+        if worlds.windows.shape[0] > 0:
+            view = worlds.windows[agent]
+            for index in range(cells.shape[0]):
+                cells[index] = view[index]
+            for index in range(worlds.bearers.shape[0]):
+                row = worlds.bearers[index, 1] - top
+                column = worlds.bearers[index, 2] - left
+                if 0 <= row < WINDOW and 0 <= column < WINDOW:
+                    place = worlds.bearers[index, 0]
+                    fact = fact_of(worlds, lane, place, tile_at(worlds.tiles, lane, place))
+                    cells[(row * WINDOW + column) * planes + sight.fact_plane] = shown(fact)
+            for index in range(sight.feelings):
+                cells[middle + planes - sight.feelings + index] = shown(feeling_of(worlds, lane, index))
+            return
         fill_row(cells, 0)
         for row in range(max(top, 0), min(top + WINDOW, sight.height)):
             for column in range(max(left, 0), min(left + WINDOW, sight.width)):
@@ -166,7 +219,6 @@ def with_sensing(
                     cells[at + plane] = FULL
                 if sight.fact_plane >= 0:
                     cells[at + sight.fact_plane] = shown(fact_of(worlds, lane, place, tile))
-        middle = WINDOW * WINDOW // 2 * planes
         for index in range(sight.feelings):
             cells[middle + planes - sight.feelings + index] = shown(feeling_of(worlds, lane, index))
 
