@@ -136,6 +136,9 @@ _LIMITS: dict[str, tuple[float, float]] = {
 _INTEGERS = frozenset(
     {"size", "plants", "photons", "max_branching", "episode_steps", "curriculum_speed", "render_size"}
 )
+MOST_SEGMENTS = 1_000_000
+"""How many segments the plants of a world may have room for: some fifty megabytes."""
+
 # Zero is a limit that these must not take.
 _POSITIVE = frozenset({"influence_radius", "initial_light_width", "spot_radius", "branch_length"})
 
@@ -245,6 +248,8 @@ class GrowSpaceConfig:
         self._set("observation", _named(Observation, "observation", self.observation, (Observation.SENSOR,)))
         self._set("difficulty", self._resolve_difficulty())
         self._set("light", self._resolve_light())
+        if self.fairness is Fairness.CALLABLE:
+            raise ValueError("fairness must be the function itself, got Fairness.CALLABLE")
         if not callable(self.fairness):
             self._set("fairness", _named(Fairness, "fairness", self.fairness, leave_out=(Fairness.CALLABLE,)))
         shape, spot = self.task is Task.SHAPE, self.light is Light.SPOT
@@ -269,6 +274,7 @@ class GrowSpaceConfig:
         self._resolve_digits()
         self._set("curriculum", self._resolve_curriculum())
         self._set("randomize", self._resolve_ranges())
+        self._check_room()
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -340,11 +346,23 @@ class GrowSpaceConfig:
             got = _value(self.light)
             raise ValueError(f"light of task 'multi_stage' must be 'beam' with rules='released', got {got!r}")
 
+    def _check_room(self) -> None:
+        """Every tip that may sprout needs room in every step."""
+        assert self.plants is not None
+        able = int(self.bounds("max_branching")[1])
+        segments = self.plants * self.episode_steps * able
+        if segments > MOST_SEGMENTS:
+            raise ValueError(
+                f"plants * episode_steps * max_branching must be at most {MOST_SEGMENTS}, the segments that there is "
+                f"room for, got {self.plants} * {self.episode_steps} * {able} = {segments}"
+            )
+
     @property
     def _multi_stage_limit(self) -> float:
         """The light's size from which it may be unable to avoid the stem."""
         assert self.size is not None
-        return 0.5 if self.light is Light.BEAM else 0.5 * (self.size - 1) / self.size
+        # The spot must keep clear of the stem's pixels, up to half a pixel to its side.
+        return 0.5 if self.light is Light.BEAM else 0.5 * (self.size - 2) / self.size
 
     def _resolve_digits(self) -> None:
         if self.task is not Task.SHAPE:
@@ -366,11 +384,14 @@ class GrowSpaceConfig:
         if digits is None or (isinstance(digits, str) and digits == "all"):
             self._set("digits", tuple(range(10)))
         elif isinstance(digits, str | Path):
-            if not Path(digits).is_file():
+            if not _is_file(digits):
                 raise ValueError(f"digits must be 'all', classes 0..9, masks, or the path of a file, got {digits!r}")
             self._set("digits", str(digits))
         elif isinstance(digits, np.ndarray) and digits.ndim >= 2:
-            pass  # masks: the digit bank checks them
+            # Masks, which the digit bank checks. Nobody else may change them later.
+            masks = digits.copy()
+            masks.setflags(write=False)
+            self._set("digits", masks)
         else:
             self._set("digits", _digit_classes("digits", digits))
 
@@ -504,7 +525,10 @@ class GrowSpaceConfig:
         return 70 if self.shapes == (2,) else 50
 
     def __eq__(self, other: object) -> bool:
-        return self.describe() == other.describe() if isinstance(other, GrowSpaceConfig) else NotImplemented
+        if not isinstance(other, GrowSpaceConfig):
+            return NotImplemented
+        # Functions may have the same name and yet differ.
+        return self.describe() == other.describe() and self.fairness == other.fairness
 
     def __hash__(self) -> int:
         return hash(json.dumps(self.describe(), sort_keys=True))
@@ -572,6 +596,13 @@ def _ordered(config: GrowSpaceConfig, *names: str) -> None:
     if values != sorted(values):
         got = ", ".join(f"{name}={value}" for name, value in zip(names, values))
         raise ValueError(f"must be in order {' <= '.join(names)}, got {got}")
+
+
+def _is_file(path: str | Path) -> bool:
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):  # a name that the system does not take, as being too long
+        return False
 
 
 def _digit_classes(name: str, digits: Any) -> tuple[int, ...]:

@@ -7,7 +7,6 @@ The shipped file holds real MNIST images (LeCun, Cortes and Burges), 100 per cla
 from __future__ import annotations
 
 import gzip
-import zipfile
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -22,6 +21,9 @@ SIDE = 28
 
 DIGIT_RANKING = (3, 6, 2, 1, 4, 5, 7, 8, 9, 0)
 """The digits from easiest to hardest (paper, Figure 5a)."""
+
+MOST_PIXELS = 100_000_000
+"""How many pixels all shapes of an environment may have together."""
 
 OWN_MASKS = -1
 """The class label of masks that are not digits."""
@@ -81,12 +83,20 @@ def make_bank(digits: Any, split: DigitSplit, threshold: int, size: int) -> Digi
         groups = _read_groups(Path(digits), threshold)
     else:
         groups = [(OWN_MASKS, _check_masks(digits))]
+    count = sum(len(masks) for _, masks in groups)
+    if count * size**2 > MOST_PIXELS:
+        raise ValueError(
+            f"digits: {count} shapes of size {size} have {count * size**2} pixels, more than {MOST_PIXELS}; take fewer "
+            f"digits or a smaller size"
+        )
     scaled = [(label, _scale(masks, size)) for label, masks in groups]
     for label, masks in scaled:
         empty = np.flatnonzero(~masks.any(axis=(1, 2)))
         if empty.size:
             name = "" if label == OWN_MASKS else f" of digit {label}"
-            raise ValueError(f"digits: mask {int(empty[0])}{name} is empty, there is nothing to grow into")
+            raise ValueError(
+                f"digits: mask {int(empty[0])}{name} is empty at size {size}, there is nothing to grow into"
+            )
     starts = np.cumsum([0, *(len(masks) for _, masks in scaled)], dtype=np.int64)
     masks = np.ascontiguousarray(np.concatenate([masks for _, masks in scaled]).astype(np.uint8))
     return DigitBank(masks, tuple(label for label, _ in scaled), starts)
@@ -115,15 +125,20 @@ def _read_groups(path: Path, threshold: int) -> list[tuple[int, np.ndarray]]:
     """Images of a file, grouped by label where the file has labels."""
     try:
         images, labels = _read_npz(path) if path.suffix == ".npz" else (_read_idx(path), None)
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+    except Exception as error:
+        # Damaged files make NumPy, zipfile, zlib and gzip raise a dozen types; all of them mean the same here.
         raise ValueError(f"digits: cannot read {str(path)!r}: {error}") from None
     if images.ndim != 3 or images.shape[1] != images.shape[2] or len(images) == 0:
         raise ValueError(f"digits: {str(path)!r} must hold square images (k, H, H), got shape {images.shape}")
+    if images.dtype.kind not in "buif":
+        raise ValueError(f"digits: {str(path)!r} must hold grey values or booleans, got dtype {images.dtype}")
     masks = images if images.dtype == np.bool_ else images > threshold
     if labels is None:
         return [(OWN_MASKS, masks)]
     if labels.shape != (len(images),):
         raise ValueError(f"digits: {str(path)!r} holds {len(images)} images but labels of shape {labels.shape}")
+    if labels.dtype.kind not in "ui":
+        raise ValueError(f"digits: {str(path)!r} must hold integers as labels, got dtype {labels.dtype}")
     return [(int(label), masks[labels == label]) for label in np.unique(labels)]
 
 

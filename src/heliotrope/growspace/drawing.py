@@ -126,8 +126,9 @@ def _draw_line(
     step_y = 1 if end_y >= y else -1
     edge_x = high if step_x > 0 else low
     edge_y = high if step_y > 0 else low
-    for across in range(low, high + 1):
-        for along in range(low, high + 1):
+    last = parameters.size - 1
+    for across in range(max(low, -x), min(high, last - x) + 1):
+        for along in range(max(low, -y), min(high, last - y) + 1):
             _cover(parameters, record, canvas, mask, fresh, plant, x + across, y + along, ink)
     error = run - rise
     while x != end_x or y != end_y:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +41,7 @@ from heliotrope.growspace.sensing import (
     with_sensing,
 )
 from heliotrope.growspace.state import state_names
+from heliotrope.growspace.validity import check_worlds
 from heliotrope.growspace.worlds import PHOTON_FREE, SCRATCH, SHARED, SensingRoom, Worlds, allocate
 from heliotrope.sensors import RaySensor
 
@@ -129,6 +130,14 @@ class GrowSpace(Family):
     def describe(self) -> dict[str, Any]:
         """Every parameter that episodes depend on (not how they are looked at)."""
         return {name: value for name, value in self.config.describe().items() if name not in PRESENTATION}
+
+    def check_state(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Refuse numbers that no episode leads to: counts and indices out of range, places off the canvas.
+
+        Raises:
+            ValueError: naming the array.
+        """
+        check_worlds(self.config, self.bank, arrays)
 
     def plain(self) -> GrowSpace:
         """The same plants, observed as a short vector."""
@@ -276,7 +285,8 @@ def grow_space(config: GrowSpaceConfig | None = None, *, sensor: Sensor | None =
 
 def _complete(keywords: dict[str, Any]) -> dict[str, Any]:
     """Test levels draw from the held-out digits unless the user says otherwise."""
-    if keywords.get("levels") == "test" and "config" not in keywords:
+    is_shape = keywords.get("task") in (Task.SHAPE, Task.SHAPE.value)
+    if is_shape and keywords.get("levels") == "test" and "config" not in keywords:
         keywords.setdefault("digit_split", DigitSplit.TEST)
     return _with_fairness(keywords)
 

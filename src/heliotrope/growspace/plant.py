@@ -22,6 +22,9 @@ INITIAL_WIDTH = 0.5
 STILL = 1e-9
 """A pull shorter than this has no direction."""
 
+SHORTEST = 1.0 - 1e-9
+"""Segments shorter than one pixel (squared, with room for rounding) are not added."""
+
 
 @rule
 def scatter_photons(worlds: Any, lane: int, random: Any, floor: float) -> None:
@@ -238,10 +241,13 @@ def sprout(worlds: Any, lane: int, able: int) -> None:
         base_y = worlds.able_y[lane, index]
         x = min(max(base_x + length * pull_x / pull, 0.0), last)
         y = min(max(base_y + length * pull_y / pull, 0.0), last)
-        if (x - base_x) ** 2 + (y - base_y) ** 2 < 1.0:
+        if (x - base_x) ** 2 + (y - base_y) ** 2 < SHORTEST:
             continue
         code = worlds.able_tip[lane, index]
         plant = code // segments
+        if worlds.plant[lane, plant].tips >= segments:
+            # No episode leads here, but a snapshot that was tampered with might.
+            continue
         add_segment(worlds, lane, plant, code % segments, x, y)
         worlds.plant[lane, plant].new_branches += 1
         remove_photons(worlds, lane, x, y)
@@ -252,6 +258,8 @@ def thicken(worlds: Any, lane: int) -> None:
     """From the leaves to the root, every segment gains a part of its children's widths; redraw what got thicker."""
     growth = worlds.parameters[0].thickness_growth
     pixels_per_width = worlds.lane[lane].branch_thickness
+    # A brush of this side covers the canvas from every pixel of it; widths may grow far beyond.
+    broadest = 2.0 * worlds.parameters[0].size
     for plant in range(worlds.parameters[0].plants):
         width = worlds.width[lane, plant]
         gained = worlds.gained[lane, plant]
@@ -265,9 +273,10 @@ def thicken(worlds: Any, lane: int) -> None:
             if segment > 0:
                 gained[parent[segment]] += grown
             if grown * pixels_per_width >= thickness[segment] + 0.5:
-                now = thickness_of(grown, pixels_per_width)
-                thickness[segment] = now
-                draw_segment(worlds, lane, plant, segment, now)
+                now = thickness_of(min(grown * pixels_per_width, broadest), 1.0)
+                if now > thickness[segment]:
+                    thickness[segment] = now
+                    draw_segment(worlds, lane, plant, segment, now)
 
 
 @inlined_rule
