@@ -4,6 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 OUT    ?= out
+# Two workers, each with whole files: what a file compiles is compiled once.
+PYTEST ?= -n 2 --dist loadfile
 
 .PHONY: demo test test-all lint bench docs clean
 
@@ -23,10 +25,10 @@ lint: $(READY)
 	$(BIN)/mypy
 
 test: lint  ## lint, types and the quick tests
-	$(BIN)/pytest
+	$(BIN)/pytest $(PYTEST)
 
 test-all: lint  ## the slow tests too
-	$(BIN)/pytest -m 'slow or not slow'
+	$(BIN)/pytest $(PYTEST) -m 'slow or not slow'
 
 bench: $(READY)  ## throughput as ratios within one run: a table and $(OUT)/throughput.json
 	$(BIN)/python benchmarks/throughput.py --json $(OUT)/throughput.json
