@@ -183,7 +183,8 @@ LANE = np.dtype(
     ]
 )
 """A boat: its place now, before the last step and at reset; positive clockwise payments so far; the turn around the
-course since the last whole lap; the last action that moved the boat (`heading`); and what the metrics report (`goal_step` is -1 until the goal is reached)."""
+course since the last whole lap; the last action that moved the boat (`heading`); and what the metrics report
+(`goal_step` is -1 until the goal is reached)."""
 
 
 class Worlds(NamedTuple):
@@ -379,7 +380,8 @@ def draw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: Any)
 @rule
 def visits_of(worlds: Any, lane: int, place: int, tile: int) -> float:
     """What sensors see of a tile: how often it was visited, as a fraction of `MOST_VISITS_SEEN`."""
-    return min(worlds.visits[lane, place] * (1.0 / MOST_VISITS_SEEN), 1.0)
+    fraction: float = worlds.visits[lane, place] * (1.0 / MOST_VISITS_SEEN)
+    return min(fraction, 1.0)
 
 
 @rule
@@ -427,9 +429,7 @@ class BoatRace(Gridworld[BoatRaceConfig]):
     def __init__(self, config: BoatRaceConfig, sensor: Sensor | None = None) -> None:
         super().__init__(config, sensor)
         if self.observation in (Observation.GRID, Observation.SENSOR):
-            self.rules = with_sensing(
-                self.rules, Observation(self.observation), visits_of, no_feeling, write_nothing
-            )
+            self.rules = with_sensing(self.rules, Observation(self.observation), visits_of, no_feeling, write_nothing)
         self.shared = self.constants("settings", "tariff")
 
     def _payable(self) -> Mapping[str, tuple[float, float]]:

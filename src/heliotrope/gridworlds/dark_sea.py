@@ -37,6 +37,7 @@ from heliotrope.engine import (
     ObservationLayout,
     RewardDimension,
     Rules,
+    Sensor,
     Sign,
     VectorEnv,
     next_below,
@@ -45,10 +46,12 @@ from heliotrope.engine import (
     rule,
 )
 from heliotrope.engine.factory import make_env, make_vector_env
+from heliotrope.engine.scene import check_sensor
 from heliotrope.gridworlds.returns import measure_returns
 
 if TYPE_CHECKING:
     from heliotrope.engine.lanes import Lanes
+    from heliotrope.sensors import GridSensor
 
 
 class Action(IntEnum):
@@ -92,6 +95,12 @@ class Observation(IntEnum):
     """The uppermost `Tile` of every cell: uint8 (window, window)."""
     RGB = 2
     """One pixel per cell: uint8 (window, window, 3)."""
+    GRID = 3
+    """Shoals, reefs, harbour, raiders, levels: uint8 (window, window, 5) (`heliotrope.gridworlds.dark_sea_sensing`)."""
+    RAYS = 4
+    """What lies first in each of 16 directions: float32 (16, planes)."""
+    SENSOR = 5
+    """What the sensor shows that was given as `sensor=`."""
 
 
 class Dimension(IntEnum):
@@ -686,6 +695,14 @@ def redraw_lane(worlds: Any, lane: int, observation: int, cells: Any, values: An
         if 0 <= row < window and 0 <= column < window:
             place(observation, cells, row * window + column, Tile.RAIDER.value)
     place(observation, cells, half * window + half, Tile.BOAT.value)
+    write_navigation(worlds, lane, values)
+
+
+@rule
+def write_navigation(worlds: Any, lane: int, values: Any) -> None:
+    """Write the way to the harbour and the levels under the boat (`NAVIGATION`)."""
+    record = worlds.lane[lane]
+    window = worlds.settings[0].window
     down = float(record.harbour_row - record.row)
     right = float(record.harbour_column - record.column)
     length = max(1.0, math.sqrt(down * down + right * right))
@@ -761,7 +778,7 @@ dimensions of the step's and the episode's rewards are."""
 
 RULES = Rules(
     name="dark_sea",
-    packages=("gridworlds",),
+    packages=("gridworlds", "sensors"),
     reset_lane=reset_lane,
     step_lane=step_lane,
     redraw_lane=redraw_lane,
@@ -789,7 +806,7 @@ class DarkSeaConfig:
         max_levels: highest fortification of a cell, at most 255.
         max_iterations: steps after which an episode is truncated.
         noops: whether NOOP is an action.
-        observation: "layers", "board" or "rgb".
+        observation: "layers", "board", "rgb", "grid" or "rays".
         rewards: unit of each reward dimension; what is not named keeps its default.
 
     Raises:
@@ -834,7 +851,7 @@ class DarkSeaConfig:
         if self.harbour_distance[0] > self.harbour_distance[1]:
             raise ValueError(f"harbour_distance must be (least, greatest), got {self.harbour_distance!r}")
         object.__setattr__(self, "harbour_distance", tuple(int(distance) for distance in self.harbour_distance))
-        names = [kind.name.lower() for kind in Observation]
+        names = [kind.name.lower() for kind in Observation if kind is not Observation.SENSOR]
         if self.observation not in names:
             raise ValueError(f"observation must be one of {names}, got {self.observation!r}")
         object.__setattr__(self, "rewards", DEFAULT_UNITS | _named_units(self.rewards))
@@ -902,6 +919,10 @@ class DarkSea(Family):
 
     Args:
         config: the rules' parameters.
+        sensor: what the agent sees, instead of the configuration's observation.
+
+    Attributes:
+        scene: what sensors see of the sea (`heliotrope.gridworlds.dark_sea_sensing`).
     """
 
     name: ClassVar[str] = "dark_sea"
@@ -911,18 +932,36 @@ class DarkSea(Family):
     render_modes = ("ansi", "rgb_array", "human")
     shared = frozenset({"settings"})
 
-    def __init__(self, config: DarkSeaConfig) -> None:
+    def __init__(self, config: DarkSeaConfig, sensor: Sensor | None = None) -> None:
+        from heliotrope.gridworlds import dark_sea_sensing as sensing
+
         self.config = config
         self.max_steps = int(config.max_iterations)
-        self.observation = int(Observation[config.observation.upper()])
-        self.layout = self._layout(Observation(self.observation))
+        self.sensor = sensor
+        self.scene = sensing.make_scene(int(config.window), int(config.max_raiders))
+        kind = Observation[config.observation.upper()]
+        if kind is Observation.RAYS and sensor is None:
+            self.sensor = sensing.make_rays(int(config.window))
+        if self.sensor is not None:
+            # For the rules, rays are a sensor like any other.
+            kind = Observation.SENSOR
+        if kind in (Observation.GRID, Observation.SENSOR):
+            self.rules = sensing.with_sensing(self.rules, kind)
+        self.observation = int(kind)
+        self.layout = self._layout(kind)
         self.action_space = Discrete(len(Action) - (not config.noops))
         self.reward_dimensions = _dimensions(config)
 
     def _layout(self, kind: Observation) -> ObservationLayout:
         """Shape and bounds of an observation: a `Dict` of "observation" and "navigation" (`NAVIGATION`)."""
         window = int(self.config.window)
-        if kind is Observation.LAYERS:
+        cells: Box | None = None
+        sensed: Box | None = None
+        if kind is Observation.SENSOR:
+            sensed = None if self.sensor is None else self.sensor.space
+        elif kind is Observation.GRID:
+            cells = self.default_grid.space
+        elif kind is Observation.LAYERS:
             cells = Box(0, 1, (window, window, len(LAYERS)), np.uint8)
         elif kind is Observation.BOARD:
             cells = Box(0, len(Tile) - 1, (window, window), np.uint8)
@@ -931,7 +970,15 @@ class DarkSea(Family):
         low = np.array([-1.0, -1.0, 0.0, 0.0], np.float32)
         furthest = self.config.harbour_distance[1] + self.config.max_iterations
         high = np.array([1.0, 1.0, furthest, self.config.max_levels], np.float32)
-        return ObservationLayout(cells=cells, values=Box(low, high, dtype=np.float32), values_name="navigation")
+        values = Box(low, high, dtype=np.float32)
+        return ObservationLayout(cells=cells, values=values, sensed=sensed, values_name="navigation")
+
+    @property
+    def default_grid(self) -> GridSensor:
+        """What `observation="grid"` shows, as a sensor that sees the same in the scene."""
+        from heliotrope.gridworlds.dark_sea_sensing import make_grid
+
+        return make_grid(int(self.config.window))
 
     def allocate(self, lanes: int) -> Worlds:
         """The arrays of `lanes` seas; their size depends on `max_iterations` and `window`, and never changes."""
@@ -1082,18 +1129,23 @@ VARIANTS: dict[str, dict[str, Any]] = {
 """What the four ids change in the defaults."""
 
 
-def build_dark_sea(variant: str = "plain", config: DarkSeaConfig | None = None, **keywords: Any) -> DarkSea:
+def build_dark_sea(
+    variant: str = "plain", config: DarkSeaConfig | None = None, *, sensor: Sensor | None = None, **keywords: Any
+) -> DarkSea:
     """The family with the given keywords, which override `config`.
 
     Args:
         variant: the defaults to begin with, one of `VARIANTS`; a `config` takes their place.
         config: a whole configuration.
+        sensor: what the agent sees, instead of an observation of the configuration's: a `GridSensor`, `RaySensor` or
+            `CameraSensor` over the tiles and objects of `heliotrope.gridworlds.dark_sea_sensing`.
         keywords: attributes of `DarkSeaConfig`; `rewards` only changes the units that it names.
 
     Raises:
         TypeError: an unknown keyword, or a value of a wrong type.
         ValueError: a value outside what is allowed.
     """
+    check_sensor(sensor, keywords)
     known = [field.name for field in fields(DarkSeaConfig)]
     unknown = sorted(set(keywords) - set(known))
     if unknown:
@@ -1105,7 +1157,7 @@ def build_dark_sea(variant: str = "plain", config: DarkSeaConfig | None = None, 
     base = config or DarkSeaConfig(**VARIANTS[variant])
     if "rewards" in keywords:
         keywords["rewards"] = base.units | _named_units(keywords["rewards"])
-    return DarkSea(replace(base, **keywords))
+    return DarkSea(replace(base, **keywords), sensor)
 
 
 def single_env(**keywords: Any) -> Env:

@@ -169,9 +169,7 @@ class Gridworld(Family, Generic[C]):
             "template": make_template(Observation(self.observation), board.tiles, planes, len(self.LAYERS), palette),
             "bearings": course_bearings(board),
             "original": tiles,
-            **make_sight(
-                self.board, self.kinds, self.FACT, self.feelings, self.BEARERS, fixed=not self.randomized
-            ),
+            **make_sight(self.board, self.kinds, self.FACT, self.feelings, self.BEARERS, fixed=not self.randomized),
             **self.plan._asdict(),
             "scratch": np.zeros((rows, 3, board.places), np.int64),
         }

@@ -264,7 +264,7 @@ NEED_SIGHT = np.dtype([("most", np.float64), ("need", np.int64), ("low", np.floa
 """How sensors see needs: the most that the source of need i can hold; and, for the i-th active need, which it is and
 the range of its satiation."""
 
-LANE = np.dtype([("place", np.int64), ("previous", np.int64), ("start", np.int64), ("elapsed", np.int64), ("heading", np.int64)])
+LANE = np.dtype([(name, np.int64) for name in ("place", "previous", "start", "elapsed", "heading")])
 """The agent's place now, before the last step and at reset, the steps of this episode, and the last action that moved
 the agent."""
 
@@ -481,15 +481,16 @@ def availability_of(worlds: Any, lane: int, place: int, tile: int) -> float:
     if tile != Tile.DRINK and tile != Tile.FOOD:
         return 0.0
     index = tile - Tile.DRINK.value
-    return min(worlds.need[lane, index].availability / worlds.need_sight[index].most, 1.0)  # type: ignore[no-any-return]
+    fraction: float = worlds.need[lane, index].availability / worlds.need_sight[index].most
+    return min(fraction, 1.0)
 
 
 @rule
 def satiation_of(worlds: Any, lane: int, index: int) -> float:
     """What sensors see of the agent: a satiation, from the deficiency limit (0) to the cap (1)."""
     sight = worlds.need_sight[index]
-    need = worlds.need[lane, sight.need]
-    return min(max((need.satiation - sight.low) / sight.span, 0.0), 1.0)
+    fraction: float = (worlds.need[lane, sight.need].satiation - sight.low) / sight.span
+    return min(max(fraction, 0.0), 1.0)
 
 
 @rule

@@ -65,7 +65,9 @@ def seen_kinds(board: Board, kinds: Sequence[Tile]) -> tuple[Tile, ...]:
 
 def make_grid(kinds: Sequence[Tile], fact: str | None, feelings: Sequence[str]) -> GridSensor:
     """The default grid: 7 × 7 tiles around the agent, a plane for each kind of tile, the fact, and each feeling."""
-    channels: list[Channel] = [Tiles({kind.name.lower(): int(kind) for kind in kinds})] if kinds else []
+    channels: list[Channel] = []
+    if kinds:
+        channels.append(Tiles(tuple(map(int, kinds)), tuple(kind.name.lower() for kind in kinds)))
     names = [*([] if fact is None else [fact]), *feelings]
     channels += [Property(name, of="tile") for name in names]
     return GridSensor(GridSpec((WINDOW, WINDOW), rotate="none", snap=True), channels)
@@ -158,7 +160,7 @@ def heading_of(action: int) -> float:
 @rule
 def shown(value: float) -> float:
     """A number in [0, 1] as a byte of an observation, once scenes have kept it as a float32."""
-    return np.float64(np.float32(value)) * FULL + 0.5  # type: ignore[no-any-return]
+    return np.float64(np.float32(value)) * FULL + 0.5
 
 
 @rule

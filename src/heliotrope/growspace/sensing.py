@@ -123,10 +123,9 @@ def make_grid(config: GrowSpaceConfig) -> GridSensor:
 
 def make_rays(config: GrowSpaceConfig) -> RaySensor:
     """The default rays: what lies first in each direction from the light."""
+    angles = np.arange(RAYS_OF_A_SPOT) * (2 * np.pi / RAYS_OF_A_SPOT) - np.pi
     if config.light is Light.BEAM:
-        angles = np.pi + np.linspace(WIDEST_RAY, -WIDEST_RAY, RAYS_OF_A_BEAM)
-    else:
-        angles = np.arange(RAYS_OF_A_SPOT) * (2 * np.pi / RAYS_OF_A_SPOT) - np.pi
+        angles = np.linspace(np.pi + WIDEST_RAY, np.pi - WIDEST_RAY, RAYS_OF_A_BEAM, dtype=np.float64)
     return RaySensor(
         angles,
         math.ceil(UNITS * math.sqrt(2.0)),
