@@ -115,7 +115,7 @@ class Family(ABC):
 
     shared: frozenset[str] = frozenset()
     """Names of worlds arrays that are not part of a snapshot: shared by all lanes and constant (digits, maps), or
-    holding nothing from one call of a rule to the next."""
+    holding nothing from one call of a rule to the next. Clones share those that are read-only, and copy the others."""
 
     @abstractmethod
     def allocate(self, lanes: int) -> Any:

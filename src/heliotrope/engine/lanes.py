@@ -344,10 +344,9 @@ class Lanes(Cloneable):
     def clone(self) -> Self:
         """Independent lanes in the same state: worlds, streams, clocks, buffers."""
         twin = self._twin()
-        twin.worlds = self.family.allocate(self.count)
-        for name, mine, theirs in zip(self.worlds._fields, twin.worlds, self.worlds, strict=True):
-            if name not in self.family.shared:
-                mine[...] = theirs
+        # Constants that the family made read-only are shared; allocating anew could take long.
+        copies = (array.copy() if array.flags.writeable else array for array in self.worlds)
+        twin.worlds = type(self.worlds)(*copies)
         twin.engine = Engine(*(array.copy() for array in self.engine))
         twin._settle()
         if self.stage is not None and twin.stage is not None:
