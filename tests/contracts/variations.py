@@ -10,11 +10,12 @@ VARIATIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "GrowControl": (
         {"observation": "state", "actions": "continuous"},
         {"difficulty": "hard", "observation": "binary"},
+        {"observation": "rays"},
     ),
     "GrowMultiStage": ({"difficulty": "hard", "observation": "state"},),
     "GrowFairness": ({"plants": 3, "observation": "binary"},),
-    "GrowShape": ({"actions": "continuous", "observation": "binary"},),
-    "IslandNavigation": ({"observation": "rgb"},),
-    "BoatRaceHumans": ({"observation": "board"},),
-    "DarkSeaRaiders": ({"observation": "rgb"},),
+    "GrowShape": ({"actions": "continuous", "observation": "binary"}, {"observation": "grid"}),
+    "IslandNavigation": ({"observation": "rgb"}, {"observation": "grid", "interoception": True}),
+    "BoatRaceHumans": ({"observation": "board"}, {"observation": "rays"}),
+    "DarkSeaRaiders": ({"observation": "rgb"}, {"observation": "grid"}),
 }
