@@ -28,6 +28,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ import numpy as np
 
 import heliotrope
 from heliotrope.commands.console import Progress, format_table
+from heliotrope.engine import VectorEnv
 from heliotrope.growspace.config import Observation
 
 Advance = Callable[[], int]
@@ -43,6 +45,7 @@ Advance = Callable[[], int]
 
 PLANTS = ("GrowControl", "GrowMultiStage", "GrowFairness", "GrowShape")
 LANES = (1, 64, 1024, 4096)
+DISTINCT = 64
 MINATAR, CARTPOLE, COPY = "MinAtar Breakout", "CartPole", "frame copy"
 TREASURE = "MO-Gymnasium deep-sea-treasure"
 
@@ -62,7 +65,7 @@ class Plan:
     least: int = 2
 
 
-FULL = Plan(window=0.04, rounds=5)
+FULL = Plan(window=0.03, rounds=5)
 QUICK = Plan(window=0.01, rounds=3)
 
 
@@ -169,8 +172,14 @@ def copies_of(frames: np.ndarray) -> Advance:
     return advance
 
 
-def spread_lanes(env: Any, actions: Sequence[Any], span: int) -> None:
-    """Bring the lanes to different steps of their episodes: each is reset once during `span` steps."""
+def spread_lanes(make: Callable[[int], VectorEnv], lanes: int, span: int) -> VectorEnv:
+    """A vector environment whose lanes are at different steps of their episodes.
+
+    Up to `DISTINCT` lanes are stepped there, each reset once during `span` steps; more lanes begin as copies of them
+    and part under their own actions.
+    """
+    env = make(min(lanes, DISTINCT))
+    actions = random_actions(env.action_space, 16)
     env.reset(seed=0)
     phase = np.arange(env.num_envs) * span // env.num_envs
     for step in range(span):
@@ -178,6 +187,11 @@ def spread_lanes(env: Any, actions: Sequence[Any], span: int) -> None:
         mask = phase == step
         if mask.any():
             env.reset(options={"reset_mask": mask})
+    if lanes <= DISTINCT:
+        return env
+    many = make(lanes)
+    many.set_state(env.get_state().repeat(lanes // DISTINCT))
+    return many
 
 
 def vector_loop(env: Any, actions: Sequence[Any]) -> Advance:
@@ -265,10 +279,9 @@ def measure_plants(report: Report, plan: Plan, quick: bool, wanted: Callable[[st
     for name in filter(wanted, tasks):
         for observation in ("rgb", "state", "grid") if quick else plant_observations():
             for lanes in (64, 1024) if quick else LANES:
-                env = heliotrope.make_vec(name, lanes, observation=observation)
-                actions = random_actions(env.action_space, 16)
                 # One step more than an episode has: the one that begins the next.
-                spread_lanes(env, actions, env.family.max_steps + 1)
+                env = spread_lanes(partial(heliotrope.make_vec, name, observation=observation), lanes, 51)
+                actions = random_actions(env.action_space, 16)
                 size = env.family.config.size  # type: ignore[attr-defined]
                 frames = np.zeros((lanes, size, size, 3), np.uint8)
                 for copy in (True, False):
@@ -297,9 +310,9 @@ def measure_gridworlds(report: Report, plan: Plan, quick: bool, wanted: Callable
         if not wanted(title):
             continue
         for lanes in (1024,) if quick else LANES:
-            env = heliotrope.make_vec(name, lanes, observation="layers", reward="vector", **keywords)
+            make = partial(heliotrope.make_vec, name, observation="layers", reward="vector", **keywords)
+            env = spread_lanes(make, lanes, 101)
             actions = random_actions(env.action_space, 64)
-            spread_lanes(env, actions, min(env.family.max_steps, 100) + 1)
             observation = env.observe()
             frames = observation["observation"] if isinstance(observation, dict) else observation
             baselines = {COPY: copies_of(frames), **installed}
@@ -423,29 +436,33 @@ _HEADINGS = {
 }
 
 
-def tables(report: Report) -> str:
-    """Everything as text."""
-    parts = []
-    for group, heading in _HEADINGS.items():
-        rows = [
-            [
-                item.name,
-                item.settings.get("observation", ""),
-                f"{item.settings['lanes']:,}" if "lanes" in item.settings else "1",
-                {True: "yes", False: "no"}.get(item.settings.get("copy"), ""),  # type: ignore[arg-type]
-                f"{item.rate:,.0f}",
-                f"{item.baseline} {item.baseline_rate:,.0f}",
-                f"{item.ratio:.2f}",
-            ]
-            for item in report.measurements
-            if item.group == group
+def group_table(report: Report, group: str) -> str:
+    """The measurements of a group, or nothing."""
+    rows = [
+        [
+            item.name,
+            item.settings.get("observation", ""),
+            f"{item.settings['lanes']:,}" if "lanes" in item.settings else "1",
+            {True: "yes", False: "no"}.get(item.settings.get("copy"), ""),  # type: ignore[arg-type]
+            f"{item.rate:,.0f}",
+            f"{item.baseline} {item.baseline_rate:,.0f}",
+            f"{item.ratio:.2f}",
         ]
-        if rows:
-            headings = ["environment", "observation", "lanes", "copies", "steps/s", "beside it, 1/s", "ratio"]
-            parts.append(f"{heading}\n\n{format_table(headings, rows, text_columns=2)}")
-    if report.starts:
-        rows = [[title, f"{seconds:.2f}"] for title, seconds in report.starts.items()]
-        parts.append(f"Starts\n\n{format_table(['until the first step', 'CPU seconds'], rows)}")
+        for item in report.measurements
+        if item.group == group
+    ]
+    headings = ["environment", "observation", "lanes", "copies", "steps/s", "beside it, 1/s", "ratio"]
+    return f"{_HEADINGS[group]}\n\n{format_table(headings, rows, text_columns=2)}\n" if rows else ""
+
+
+def starts_table(report: Report) -> str:
+    """How long starts take, or nothing."""
+    rows = [[title, f"{seconds:.2f}"] for title, seconds in report.starts.items()]
+    return f"Starts\n\n{format_table(['until the first step', 'CPU seconds'], rows)}\n" if rows else ""
+
+
+def goals_table(report: Report) -> str:
+    """The goals and whether they are met, or nothing."""
     rows = [
         [
             goal.what,
@@ -455,9 +472,7 @@ def tables(report: Report) -> str:
         ]
         for goal in goals(report)
     ]
-    if rows:
-        parts.append(f"Goals\n\n{format_table(['', 'goal', 'measured', 'met'], rows)}")
-    return "\n\n".join(parts)
+    return f"Goals\n\n{format_table(['', 'goal', 'measured', 'met'], rows)}\n" if rows else ""
 
 
 def as_json(report: Report, seconds: float) -> dict[str, Any]:
@@ -491,19 +506,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     plan = QUICK if arguments.quick else FULL
     started = time.monotonic()
     report = Report()
-    jobs: tuple[Callable[[], None], ...] = (
-        lambda: measure_singles(report, plan, arguments.quick, wanted),
-        lambda: measure_gridworlds(report, plan, arguments.quick, wanted),
-        lambda: measure_plants(report, plan, arguments.quick, wanted),
-        lambda: measure_starts(report, arguments.quick, wanted),
+    parts: tuple[tuple[Callable[[], None], Callable[[], str]], ...] = (
+        (lambda: measure_singles(report, plan, arguments.quick, wanted), lambda: group_table(report, "single")),
+        (lambda: measure_gridworlds(report, plan, arguments.quick, wanted), lambda: group_table(report, "gridworlds")),
+        (lambda: measure_plants(report, plan, arguments.quick, wanted), lambda: group_table(report, "plants")),
+        (lambda: measure_starts(report, arguments.quick, wanted), lambda: starts_table(report)),
     )
-    with Progress("measuring") as progress:
-        for index, job in enumerate(jobs):
-            job()
-            progress.show((index + 1) / len(jobs))
+    for index, (measure, table) in enumerate(parts):
+        with Progress("measuring") as progress:
+            progress.show(index / len(parts))
+            measure()
+        if text := table():
+            print(text, flush=True)
+    print(goals_table(report))
     seconds = time.monotonic() - started
-    print(tables(report))
-    print(f"\n{seconds:.0f} s")
+    print(f"{seconds:.0f} s")
     if arguments.json is not None:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(as_json(report, seconds), indent=1) + "\n", encoding="utf-8")

@@ -52,11 +52,14 @@ def test_ratios_are_those_of_neighbouring_windows(throughput):
     assert 0.25 < rate / other < 1.0
 
 
-def test_lanes_are_spread_over_their_episodes(throughput):
-    env = heliotrope.make_vec("FoodDrinkUnbounded", 7, max_episode_steps=9)
-    throughput.spread_lanes(env, throughput.random_actions(env.action_space, 4), 10)
-    elapsed = env.lanes.engine.lane["elapsed"]
-    assert len(set(elapsed.tolist())) == 7
+@pytest.mark.parametrize(("lanes", "distinct"), [(1, 1), (7, 7), (128, 10)])
+def test_lanes_are_spread_over_their_episodes(throughput, lanes, distinct):
+    env = throughput.spread_lanes(
+        lambda count: heliotrope.make_vec("FoodDrinkUnbounded", count, max_episode_steps=9), lanes, 10
+    )
+    assert env.num_envs == lanes
+    assert len(set(env.lanes.engine.lane["elapsed"].tolist())) == distinct
+    env.step(np.zeros(lanes, np.int64))
 
 
 def test_goals_know_their_direction(throughput):
