@@ -104,13 +104,13 @@ class PlainWorld:
         if beam:
             width = 2 * self.reach
             centre = clip(self.x + action[0] * step, width / 2, size - width / 2)
-            change = action[1] * config.light_width_step * size
+            change = action[1] * (config.light_width_step * size)
             width = clip(width + change, config.light_width_min * size, config.light_width_max * size)
             self.x, self.reach = clip(centre, width / 2, size - width / 2), width / 2
         else:
             self.x = clip(self.x + action[0] * step, 0.0, size - 1)
             self.y = clip(self.y + action[1] * step, 0.0, size - 1)
-            change = action[2] * config.spot_radius_step * size
+            change = action[2] * (config.spot_radius_step * size)
             low, high = config.spot_radius_min * size, config.spot_radius_max * size
             self.reach = clip(self.reach + change, low, high)
         self.moved = math.hypot(self.x - x, self.y - y)
@@ -153,13 +153,15 @@ class PlainWorld:
         pulls = np.zeros((len(able), 2))
         for photon in self.lit_photons():
             away = self.photons[photon] - places
-            distance = np.hypot(away[:, 0], away[:, 1])
+            # Squares, and products with the inverse, as the library has them: a shoot may come back to the very place
+            # where another stands, and then the last bit decides which of them is nearer.
+            distance = away[:, 0] ** 2 + away[:, 1] ** 2
             nearest = int(distance.argmin())
-            if 0 < distance[nearest] <= self.config.influence_radius * self.size:
-                pulls[nearest] += away[nearest] / distance[nearest]
+            if 0 < distance[nearest] <= (self.config.influence_radius * self.size) ** 2:
+                pulls[nearest] += away[nearest] * (1 / math.sqrt(distance[nearest]))
         self.new = [0] * self.config.plants
         for (plant, tip), pull, place in zip(able, pulls, places):
-            strength = math.hypot(*pull)
+            strength = math.sqrt(pull[0] * pull[0] + pull[1] * pull[1])
             if strength < 1e-9:
                 continue
             end = np.clip(place + self.length * pull / strength, 0, self.size - 1)

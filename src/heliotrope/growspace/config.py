@@ -282,7 +282,7 @@ class GrowSpaceConfig:
     def _resolve_difficulty(self) -> Difficulty | None:
         if self.difficulty is None:
             return None
-        if self.task is Task.FAIRNESS and self.difficulty == "middle":
+        if self.task is Task.FAIRNESS and isinstance(self.difficulty, str) and self.difficulty == "middle":
             return Difficulty.HARD
         allowed = [d.value for d in Difficulty if d is not Difficulty.ABOVE or self.task is Task.FAIRNESS]
         difficulty = _member(Difficulty, "difficulty", self.difficulty)
