@@ -89,7 +89,6 @@ SENSIBLE = {
     "rules": st.sampled_from(["paper", "paper", "paper", "released"]),
     "reward": st.sampled_from(["scalar", "vector"]),
     "levels": st.sampled_from([None, "train", "test", range(3)]),
-    "max_episode_steps": st.integers(1, 100),
 }
 
 
