@@ -1,4 +1,4 @@
-"""The command `heliotrope`: list, roll out, play and time the environments.
+"""The command `heliotrope`: list, roll out, play, look at and time the environments.
 
 Each subcommand is a module of `heliotrope.commands` with `add_parser` and `run`. Bad input ends with one line on
 standard error and the exit status 2.
@@ -12,10 +12,10 @@ import sys
 from collections.abc import Sequence
 
 import heliotrope
-from heliotrope.commands import demo, envs, play, rewards, rollout, speed
+from heliotrope.commands import demo, envs, play, rewards, rollout, speed, view
 from heliotrope.commands.errors import CommandError
 
-_COMMANDS = (envs, rollout, play, speed, rewards, demo)
+_COMMANDS = (envs, rollout, play, view, speed, rewards, demo)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -219,3 +219,17 @@ def test_bits_refuse_what_is_not_binary() -> None:
         pack_bits(np.zeros(3, bool))
     with pytest.raises(ValueError, match="2 bytes per row"):
         unpack_bits(np.zeros((1, 1), np.uint8), (3, 3))
+
+
+def test_camera_layers_and_thin_objects() -> None:
+    world = Entities([[0, 0], [0, 0]], ["lamp", "line"], size=[[4, 4], [0, 3]])
+    spec = GridSpec((4, 4))
+    colors = {"lamp": (9, 9, 0), "line": (0, 9, 0)}
+    plain = CameraSensor(spec, (8, 8), colors=colors).observe(world)
+    assert (plain == (9, 9, 0)).all()
+    shown = CameraSensor(spec, (8, 8), colors=colors, layers=["lamp", "line"], least=1.0).observe(world)
+    assert (shown == (0, 9, 0)).all(axis=2).sum() == 6
+    with pytest.raises(ValueError, match="layers"):
+        CameraSensor(spec, (8, 8), layers=["line", "line"])
+    with pytest.raises(ValueError, match="least"):
+        CameraSensor(spec, (8, 8), least=-1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from typing import Any
 
 from heliotrope.engine import Family
 from heliotrope.engine.factory import EnvironmentId
@@ -17,8 +18,12 @@ _BUILDERS = {
 """The function that makes the family, for each entry point."""
 
 
-def build_family(entry: EnvironmentId) -> Family:
-    """The family of a registered id with its defaults."""
+def build_family(entry: EnvironmentId, **parameters: Any) -> Family:
+    """The family of a registered id with its defaults, or with other parameters.
+
+    Raises:
+        TypeError, ValueError: wrong parameters.
+    """
     module, _, function = _BUILDERS[entry.entry_point].partition(":")
     build: Callable[..., Family] = getattr(importlib.import_module(module), function)
-    return build(**entry.defaults)
+    return build(**{**entry.defaults, **parameters})

@@ -165,6 +165,11 @@ class Family(ABC):
         """
         return {}
 
+    @property
+    def sensors(self) -> dict[str, Sensor]:
+        """The sensors that suit these worlds: "grid", "rays" and "camera", or none if there is no scene."""
+        return {}
+
     def plain(self) -> Family:
         """The same worlds with the observation that costs least, for those who only look at rewards.
 

@@ -980,6 +980,18 @@ class DarkSea(Family):
 
         return make_grid(int(self.config.window))
 
+    @property
+    def sensors(self) -> dict[str, Sensor]:
+        """The default grid and rays, and a camera with the grid's window."""
+        from heliotrope.gridworlds import dark_sea_sensing as sensing
+
+        window = int(self.config.window)
+        return {
+            "grid": self.default_grid,
+            "rays": sensing.make_rays(window),
+            "camera": sensing.make_camera(window),
+        }
+
     def allocate(self, lanes: int) -> Worlds:
         """The arrays of `lanes` seas; their size depends on `max_iterations` and `window`, and never changes."""
         config = self.config

@@ -18,9 +18,9 @@ import numpy as np
 
 from heliotrope.engine import Rules, SceneLayout
 from heliotrope.engine.rule import fill_row, rule
-from heliotrope.gridworlds.dark_sea import Observation, Terrain, Tile, redraw_lane, write_navigation
+from heliotrope.gridworlds.dark_sea import COLOURS, Observation, Terrain, Tile, redraw_lane, write_navigation
 from heliotrope.gridworlds.sensing import FULL, RAYS, heading_of, shown
-from heliotrope.sensors import GridSensor, GridSpec, Property, RaySensor, Tiles
+from heliotrope.sensors import CameraSensor, GridSensor, GridSpec, Property, RaySensor, Tiles
 from heliotrope.sensors.world import END, Column
 
 LEVELS_SHOWN = 10
@@ -46,6 +46,18 @@ def make_rays(window: int) -> RaySensor:
     angles = np.arange(RAYS) * (2 * np.pi / RAYS) - np.pi
     tags = ("reef", "harbour", "raider", "fortified")
     return RaySensor(angles, float(window), tags, ("levels",), ignored=("shoal",), from_inside=False, rotate="none")
+
+
+def make_camera(window: int) -> CameraSensor:
+    """A picture of the window, four pixels to a cell, in the colours of `observation="rgb"`."""
+    colours = {tile: tuple(map(int, COLOURS[tile])) for tile in Tile}
+    return CameraSensor(
+        GridSpec((window, window), rotate="none", snap=True),
+        (4 * window, 4 * window),
+        colors={tile.name.lower(): colour for tile, colour in colours.items()},  # type: ignore[misc]
+        tile_colors={int(kind): colours[Tile(kind)] for kind in Terrain},  # type: ignore[misc]
+        layers=("fortified", "raider"),
+    )
 
 
 def make_scene(window: int, raiders: int) -> SceneLayout:

@@ -32,7 +32,7 @@ from heliotrope.gridworlds.board import (
 )
 from heliotrope.gridworlds.config import GridworldConfig, Randomize
 from heliotrope.gridworlds.returns import TARIFF
-from heliotrope.gridworlds.sensing import make_grid, make_rays, make_scene, make_sight, seen_kinds
+from heliotrope.gridworlds.sensing import make_camera, make_grid, make_rays, make_scene, make_sight, seen_kinds
 from heliotrope.gridworlds.shuffle import course_bearings, plan_shuffle
 from heliotrope.sensors import GridSensor
 
@@ -115,6 +115,11 @@ class Gridworld(Family, Generic[C]):
     def default_grid(self) -> GridSensor:
         """What `observation="grid"` shows, as a sensor that sees the same in the scene."""
         return make_grid(self.kinds, self.FACT, self.feelings)
+
+    @property
+    def sensors(self) -> dict[str, Sensor]:
+        """The default grid and rays, and a camera with the grid's window."""
+        return {"grid": self.default_grid, "rays": make_rays(self.kinds, self.FACT), "camera": make_camera()}
 
     def _values_space(self) -> Box | None:
         """The space of the homeostatic variables, if they are observed."""

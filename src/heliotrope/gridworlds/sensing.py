@@ -21,8 +21,8 @@ import numpy as np
 
 from heliotrope.engine import Rules, SceneLayout
 from heliotrope.engine.rule import fill_row, rule
-from heliotrope.gridworlds.board import Action, Board, Observation, Tile, tile_at
-from heliotrope.sensors import Channel, GridSensor, GridSpec, Property, RaySensor, Tiles
+from heliotrope.gridworlds.board import COLOURS, Action, Board, Observation, Tile, tile_at
+from heliotrope.sensors import CameraSensor, Channel, GridSensor, GridSpec, Property, RaySensor, Tiles
 from heliotrope.sensors.world import END, Column
 
 WINDOW = 7
@@ -79,6 +79,14 @@ def make_rays(kinds: Sequence[Tile], fact: str | None) -> RaySensor:
     tags = [kind.name.lower() for kind in kinds]
     properties = () if fact is None else (fact,)
     return RaySensor(angles, RAY_LENGTH, tags, properties, from_inside=False, rotate="none")
+
+
+def make_camera() -> CameraSensor:
+    """A picture of the default grid's window, four pixels to a tile, in the tiles' colours."""
+    colours = {int(tile): COLOURS[tile] for tile in Tile}
+    names = {tile.name.lower(): COLOURS[tile] for tile in Tile}
+    spec = GridSpec((WINDOW, WINDOW), rotate="none", snap=True)
+    return CameraSensor(spec, (4 * WINDOW, 4 * WINDOW), colors=names, tile_colors=colours)
 
 
 def make_scene(board: Board, fact: str | None, feelings: Sequence[str]) -> SceneLayout:

@@ -34,6 +34,7 @@ from heliotrope.growspace.sensing import (
     OBJECT_WIDTH,
     SHAPE_WIDTH,
     find_runs,
+    make_camera,
     make_grid,
     make_rays,
     make_scene,
@@ -142,6 +143,11 @@ class GrowSpace(Family):
     def plain(self) -> GrowSpace:
         """The same plants, observed as a short vector."""
         return GrowSpace(self.config.replace(observation=Observation.STATE))
+
+    @property
+    def sensors(self) -> dict[str, Sensor]:
+        """The default grid and rays, and a camera with the grid's window."""
+        return {"grid": make_grid(self.config), "rays": make_rays(self.config), "camera": make_camera()}
 
     @property
     def idle(self) -> Any:

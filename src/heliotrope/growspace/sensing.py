@@ -34,9 +34,9 @@ import numpy as np
 from heliotrope.engine import Rules, SceneLayout
 from heliotrope.engine.rule import fill_row, rule
 from heliotrope.growspace.config import GrowSpaceConfig, Light, Observation, Task
-from heliotrope.growspace.drawing import remember_drawn
+from heliotrope.growspace.drawing import DIGIT_LEVEL, LIGHT_LEVEL, PLANT_LEVEL, TARGET_LEVEL, remember_drawn
 from heliotrope.growspace.worlds import BEAM, PHOTON_FREE, SHAPE
-from heliotrope.sensors import GridSensor, GridSpec, Occupied, RaySensor
+from heliotrope.sensors import CameraSensor, GridSensor, GridSpec, Occupied, RaySensor
 from heliotrope.sensors.geometry import AT_ONCE, Shape, View, first_cell, last_cell, list_cells, place
 from heliotrope.sensors.world import END, Column
 
@@ -134,6 +134,18 @@ def make_rays(config: GrowSpaceConfig) -> RaySensor:
         from_inside=False,
         rotate="none",
     )
+
+
+def make_camera() -> CameraSensor:
+    """A picture of the canvas, four pixels to a cell, in the colours of `observation="rgb"`."""
+    colours = {
+        "light": (LIGHT_LEVEL, LIGHT_LEVEL, 0),
+        "digit": (DIGIT_LEVEL, 0, 0),
+        "segment": (0, PLANT_LEVEL, 0),
+        "target": (TARGET_LEVEL, 0, 0),
+    }
+    spec = GridSpec((SIDE, SIDE), rotate="none", snap=False)
+    return CameraSensor(spec, (4 * SIDE, 4 * SIDE), colors=colours, layers=tuple(colours), least=1.0)
 
 
 def find_runs(masks: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:

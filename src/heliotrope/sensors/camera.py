@@ -29,6 +29,7 @@ _PALETTE: tuple[Colour, ...] = (
 _LUMA = (0.299, 0.587, 0.114)
 """Weights of red, green and blue in a grey picture (ITU-R BT.601)."""
 
+_COLUMNS = int(Column.PROPERTIES)
 _SHAPE_WIDTH = int(Shape.WIDTH)
 _VIEW_WIDTH = int(View.WIDTH)
 
@@ -36,8 +37,9 @@ _VIEW_WIDTH = int(View.WIDTH)
 class CameraSensor:
     """An RGB or grey picture of a window of the world, seen from above.
 
-    A pixel shows what lies under its centre: the object of the lowest index, else the tile, else the background. So
-    things smaller than a pixel can vanish, and facts that have no colour are not seen at all.
+    A pixel shows what lies under its centre: the object of the uppermost layer and then of the lowest index, else the
+    tile, else the background. So things smaller than a pixel can vanish (unless `least` makes them wider), and facts
+    that have no colour are not seen at all.
 
     Args:
         spec: the window; its cells only give its size.
@@ -47,13 +49,16 @@ class CameraSensor:
             fixed palette, in the order of the world's vocabulary.
         tile_colors: colour of each tile id; tiles without one show the background.
         background: colour where nothing is.
+        layers: tags from the lowest layer to the uppermost; tags that are not listed lie below all of them.
+        least: objects are painted at least so many pixels wide and long.
 
     Attributes:
         space: `Box(0, 255, (rows, columns, 3 or 1), uint8)`.
         channel_names: names of the planes.
 
     Raises:
-        ValueError: a side of `resolution` below 1, or a colour that is not three numbers in 0..255.
+        ValueError: a side of `resolution` below 1, a colour that is not three numbers in 0..255, a tag in two layers,
+            a negative `least`.
     """
 
     def __init__(
@@ -65,6 +70,8 @@ class CameraSensor:
         colors: Mapping[str, Colour] | None = None,
         tile_colors: Mapping[int, Colour] | None = None,
         background: Colour = (0, 0, 0),
+        layers: Sequence[str] = (),
+        least: float = 0.0,
     ) -> None:
         if len(resolution) != 2 or any(int(side) != side or side < 1 for side in resolution):
             raise ValueError(f"resolution must be two whole numbers of at least 1 (rows, columns), got {resolution}")
@@ -76,6 +83,12 @@ class CameraSensor:
         for colour in (*(self.colors or {}).values(), *self.tile_colors.values(), background):
             if len(colour) != 3 or any(not 0 <= part <= 255 for part in colour):
                 raise ValueError(f"a colour must be three numbers in 0..255, got {colour}")
+        if isinstance(layers, str) or len(set(layers)) != len(layers):
+            raise ValueError(f"layers must list each tag once, got {layers!r}")
+        if not least >= 0.0:
+            raise ValueError(f"least must be a number of pixels, 0 or more, got {least}")
+        self.layers = tuple(layers)
+        self.least = float(least)
         self.background = background
         self.snap = bool(spec.snap)
         self.channel_names: tuple[str, ...] = ("grey",) if grey else ("red", "green", "blue")
@@ -143,15 +156,26 @@ class CameraSensor:
             return self._shades([_PALETTE[i % len(_PALETTE)] for i in range(len(names))])
         return self._shades([self.colors.get(name, (160, 160, 160)) for name in names])
 
+    def _ranks(self, world: World, tags: int) -> NDArray[np.int64]:
+        """The layer of each tag's code, 0 the lowest."""
+        names = world.entities.names if world.entities is not None else None
+        ranks = np.zeros(tags, np.int64)
+        for code, name in enumerate((names or tuple(self.colors or ()))[:tags]):
+            ranks[code] = self.layers.index(name) + 1 if name in self.layers else 0
+        return ranks
+
     def _run(self, world: World, poses: NDArray[np.float64], out: Picture) -> Picture:
         entities, tiles, _, _, _, frames = world_arrays(world)
         fault = np.zeros(3)
         tile_colours = [self.tile_colors.get(tile, self.background) for tile in range(256)]
         row, column = self.spec.agent_cell(self.snap)
         window = np.array([*self.spec.shape, self.spec.cell, row, column, self.spec.turn], dtype=np.float64)
+        colours = self._object_colours(world)
+        side = max(self.spec.shape[0] / self.resolution[0], self.spec.shape[1] / self.resolution[1]) * self.spec.cell
         paint_lanes(
-            window, self._object_colours(world), self._shades([*tile_colours, self.background]), entities, tiles,
-            frames[0], poses, out.reshape(-1, *self.shape), fault,
+            window, colours, self._ranks(world, len(colours)), self.least * side,
+            self._shades([*tile_colours, self.background]), entities, tiles, frames[0], poses,
+            out.reshape(-1, *self.shape), fault,
         )  # fmt: skip
         if fault[0]:
             what = "pose" if fault[2] < 0 else f"object {int(fault[2])}: position, size, yaw and tag"
@@ -184,6 +208,8 @@ def _paint_tiles(
 def paint_lanes(
     window: Any,
     colours: Any,
+    ranks: Any,
+    least: float,
     tile_colours: Any,
     entities: Any,
     tiles: Any,
@@ -197,13 +223,19 @@ def paint_lanes(
     Args:
         window: float64 (6,): rows, columns, cell, agent row, agent column, `Rotate`.
         colours: uint8 (tags, planes).
+        ranks: int64 (tags,), the layer of each tag, 0 the lowest.
+        least: objects are painted at least so wide and long, world units.
         tile_colours: uint8 (257, planes), the last for the background.
         entities, tiles, poses: as for `kernels.observe_lanes`.
         frame: float64 (7,), where the world lies.
         out: uint8 (B, rows, columns, planes), written completely.
         fault: float64 (3,), zero on entry: 1 for a fault, lane, object or -1.
     """
-    view, shape = np.empty(_VIEW_WIDTH), np.empty((entities.shape[1], _SHAPE_WIDTH))
+    view, shape = np.empty(_VIEW_WIDTH), np.empty((1, _SHAPE_WIDTH))
+    one = np.empty((1, 1, _COLUMNS))
+    highest = 0
+    for code in range(ranks.shape[0]):
+        highest = max(highest, ranks[code])
     high, wide = out.shape[1], out.shape[2]
     per_row, per_column = window[0] / high, window[1] / wide
     for lane in range(poses.shape[0]):
@@ -213,26 +245,39 @@ def paint_lanes(
             fault[0], fault[1], fault[2] = 1.0, lane, -1.0
             return
         _paint_tiles(view, per_row, per_column, tile_colours, tiles, lane, frame, out)
-        # From last to first, so that the lowest index ends up on top.
         count = 0
         while count < entities.shape[1] and entities[lane, count, Column.ALIVE] != END:
             count += 1
-        for k in range(count - 1, -1, -1):
+        # From last to first, so that the lowest index ends up on top.
+        for turn in range((highest + 1) * count):
+            k = count - 1 - turn % count
             if entities[lane, k, Column.ALIVE] == 0.0 or k == int(poses[lane, 3]):
                 continue
-            near = place(entities, lane, k, view, int(window[0]), int(window[1]), shape)
             tag = entities[lane, k, Column.TAG]
-            if near < 0 or not 0 <= tag < colours.shape[0]:
+            if not 0 <= tag < colours.shape[0]:
+                fault[0], fault[1], fault[2] = 1.0, lane, k
+                return
+            if ranks[int(tag)] != turn // count:
+                continue
+            for field in range(one.shape[2]):
+                one[0, 0, field] = entities[lane, k, field]
+            # Not through `max`, which would make numbers of what is none.
+            if 0.0 <= one[0, 0, Column.WIDTH] < least:
+                one[0, 0, Column.WIDTH] = least
+            if 0.0 <= one[0, 0, Column.LENGTH] < least:
+                one[0, 0, Column.LENGTH] = least
+            near = place(one, 0, 0, view, int(window[0]), int(window[1]), shape)
+            if near < 0:
                 fault[0], fault[1], fault[2] = 1.0, lane, k
                 return
             if near == 0:
                 continue
-            top, bottom = shape[k, Shape.V] - shape[k, Shape.HALF_V], shape[k, Shape.V] + shape[k, Shape.HALF_V]
+            top, bottom = shape[0, Shape.V] - shape[0, Shape.HALF_V], shape[0, Shape.V] + shape[0, Shape.HALF_V]
             first = max(int(np.ceil(top / per_row - 0.5)), 0)
             last = min(int(np.ceil(bottom / per_row - 0.5)) - 1, high - 1)
             for i in range(first, last + 1):
                 line = (i + 0.5) * per_row
-                left, right = extent_u(shape, k, line, line)
+                left, right = extent_u(shape, 0, line, line)
                 start = max(int(np.ceil(left / per_column - 0.5)), 0)
                 stop = min(int(np.ceil(right / per_column - 0.5)) - 1, wide - 1)
                 for j in range(start, stop + 1):

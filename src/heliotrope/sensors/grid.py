@@ -349,14 +349,18 @@ class GridSensor:
         Raises:
             ValueError: a shape that is not the sensor's, or `scale` below 1.
         """
-        return planes_as_tiles(self._unit_planes(obs), scale, gap)
+        return planes_as_tiles(self.planes_of(obs), scale, gap)
 
     def ascii(self, obs: Observation) -> str:
         """One observation as text: a block of characters per plane, from `.` for 0 to `#` for 1."""
-        return planes_as_text(self._unit_planes(obs), self.channel_names)
+        return planes_as_text(self.planes_of(obs), self.channel_names)
 
-    def _unit_planes(self, obs: Observation) -> NDArray[np.float64]:
-        """An observation as floats (H, W, C) in [0, 1]; unbounded planes are divided by their largest magnitude."""
+    def planes_of(self, obs: Observation) -> NDArray[np.float64]:
+        """One observation as floats (H, W, C) in [-1, 1]; unbounded planes are divided by their largest magnitude.
+
+        Raises:
+            ValueError: a shape that is not the sensor's.
+        """
         if np.shape(obs) != self.shape:
             raise ValueError(f"obs must have the sensor's shape {self.shape}, got {np.shape(obs)}")
         values = np.asarray(obs, dtype=np.float64)
