@@ -292,7 +292,7 @@ def grow_space(config: GrowSpaceConfig | None = None, *, sensor: Sensor | None =
 def _complete(keywords: dict[str, Any]) -> dict[str, Any]:
     """Test levels draw from the held-out digits unless the user says otherwise."""
     is_shape = keywords.get("task") in (Task.SHAPE, Task.SHAPE.value)
-    if is_shape and keywords.get("levels") == "test" and "config" not in keywords:
+    if is_shape and str(keywords.get("levels")) == "test" and "config" not in keywords:
         keywords.setdefault("digit_split", DigitSplit.TEST)
     return _with_fairness(keywords)
 
