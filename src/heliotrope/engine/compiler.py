@@ -9,6 +9,9 @@ optimised and turned into machine code, with all its rules at once.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from functools import update_wrapper
 from types import CellType, FunctionType
 from typing import Any
 
@@ -18,6 +21,8 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.dispatcher import Dispatcher
 from numba.core.typed_passes import NativeLowering
+
+from heliotrope.engine.sources import sources_digest
 
 
 class _RuleLibrary(JITCodeLibrary):  # type: ignore[misc]
@@ -142,3 +147,54 @@ class Linker:
 
     def _link_value(self, value: Any) -> Any:
         return self.link(value) if isinstance(value, Dispatcher) else value
+
+    def copy_names(self, function: FunctionType) -> dict[str, Any]:
+        """The global names of a plain function, in which linked copies stand for the rules that it calls."""
+        names = dict(function.__globals__)
+        self._link_names(names, function.__code__.co_names)
+        return names
+
+
+class Kernel:
+    """A compiled function for Python to call, made of compiled functions; see `kernel`."""
+
+    def __init__(self, function: FunctionType, packages: tuple[str, ...]) -> None:
+        update_wrapper(self, function)
+        self._function = function
+        self._packages = packages
+        self._compiled: Any = None
+        self._lock = threading.Lock()
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run it; compiled, or loaded from the cache on disk, when it first meets arguments of these types."""
+        if self._compiled is None:
+            with self._lock:
+                self._compiled = self._compiled or self._link()
+        return self._compiled(*arguments)
+
+    def _link(self) -> Any:
+        digest = sources_digest(("engine", *self._packages)).hex()[:12]
+        names = Linker().copy_names(self._function)
+        copy = copy_function(self._function, names, f"{self._function.__name__}_{digest}")
+        options = {"error_model": "numpy", "nogil": True}
+        try:
+            return numba.njit(copy, cache=True, **options)
+        except RuntimeError:
+            # There is no place to write a cache to.
+            return numba.njit(copy, **options)
+
+
+def kernel(*packages: str) -> Callable[[Callable[..., Any]], Kernel]:
+    """Compile a function that Python calls with arrays, and keep it on disk until one of its sources changes.
+
+    The compiled functions that it calls become part of it (`Linker`), which halves the time that compilation takes.
+
+    Args:
+        packages: the subpackages of this library that it is written in.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Kernel:
+        assert isinstance(function, FunctionType)
+        return Kernel(function, packages)
+
+    return decorate

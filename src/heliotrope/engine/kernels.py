@@ -34,6 +34,7 @@ from numba.extending import intrinsic
 
 from heliotrope.engine.compiler import Linker, copy_function, linked
 from heliotrope.engine.seeding import next_below, seed_level
+from heliotrope.engine.sources import sources_digest
 
 if TYPE_CHECKING:
     from heliotrope.engine.family import Rules
@@ -365,22 +366,6 @@ def _make_binder(engine: Any, worlds: Any) -> Any:
 
 
 @cache
-def _sources_digest(packages: tuple[str, ...]) -> bytes:
-    """A digest of the source files of this library's `packages`.
-
-    Numba's cache only watches the file in which a cached function stands. The loop is compiled from many files, so its
-    name carries their digest and a change in any of them compiles it anew.
-    """
-    root = Path(__file__).parent.parent
-    digest = hashlib.sha256()
-    for package in packages:
-        for path in sorted((root / package).rglob("*.py")):
-            digest.update(str(path.relative_to(root)).encode())
-            digest.update(path.read_bytes())
-    return digest.digest()
-
-
-@cache
 def _file_digest(path: str) -> bytes:
     """A digest of a source file; of nothing, if there is no such file."""
     return hashlib.sha256(Path(path).read_bytes()).digest() if Path(path).is_file() else b""
@@ -406,7 +391,7 @@ def _describe_function(function: Any) -> Iterator[bytes]:
 
 def _fingerprint(rules: Rules, engine: Engine, worlds: Any) -> str:
     """Tells apart all loops that differ: by the rules, by the sources, by the types of the arrays."""
-    digest = hashlib.sha256(_sources_digest(("engine", *rules.packages)))
+    digest = hashlib.sha256(sources_digest(("engine", *rules.packages)))
     for function in (
         rules.reset_lane,
         rules.step_lane,

@@ -10,6 +10,8 @@ from gymnasium import spaces
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from heliotrope.engine.compiler import kernel
+
 from .geometry import Shape, View, extent_u, place, set_view
 from .grid import as_poses, world_arrays
 from .spec import GridSpec
@@ -183,7 +185,7 @@ class CameraSensor:
         return out
 
 
-@njit
+@njit(error_model="numpy")
 def _paint_tiles(
     view: Any, tall: float, wide: float, colours: Any, tiles: Any, lane: int, frame: Any, out: Any
 ) -> None:
@@ -204,7 +206,7 @@ def _paint_tiles(
                 out[lane, i, j, p] = colours[shade, p]
 
 
-@njit(nogil=True, cache=True)
+@kernel("sensors")
 def paint_lanes(
     window: Any,
     colours: Any,

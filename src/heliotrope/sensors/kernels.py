@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from heliotrope.engine.compiler import kernel
+
 from .channels import Kind
 from .geometry import (
     AT_ONCE,
@@ -424,7 +426,7 @@ def _challenge(shape: Any, view: Any, unity: bool, own: int, known: float, k: in
     return (k, key) if key < known - TIE else (own, known)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel("sensors")
 def observe_lanes(
     ints: Any,
     floats: Any,
@@ -609,7 +611,7 @@ def observe_lanes(
             is_wall[walls[w]] = False
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel("sensors")
 def inspect_lane(
     ints: Any, floats: Any, sight: Any, binding: Any, entities: Any, tiles: Any, opaque_tiles: Any, frames: Any,
     poses: Any, row: int, column: int, keys: Any, seen: Any,

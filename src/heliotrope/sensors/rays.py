@@ -11,6 +11,8 @@ from gymnasium import spaces
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from heliotrope.engine.compiler import kernel
+
 from .channels import Property
 from .grid import as_poses, world_arrays
 from .program import Bind, bind, layout_of
@@ -181,7 +183,7 @@ _NEVER = 2.0
 """Fraction of a ray at which something that is not hit is said to be hit."""
 
 
-@njit
+@njit(error_model="numpy")
 def _slab(start: float, step: float, half: float, enter: float, leave: float) -> tuple[float, float]:
     """Narrow the part of a ray between two parallel sides at -half and +half."""
     if abs(step) < _PARALLEL:
@@ -190,7 +192,7 @@ def _slab(start: float, step: float, half: float, enter: float, leave: float) ->
     return max(enter, min(a, b)), min(leave, max(a, b))
 
 
-@njit
+@njit(error_model="numpy")
 def _hit_object(entities: Any, lane: int, k: int, x: float, y: float, dx: float, dy: float) -> float:
     """Fraction of the ray (x, y) + t (dx, dy) at which object k is hit, above 1 for never."""
     x, y = x - entities[lane, k, Column.X], y - entities[lane, k, Column.Y]
@@ -211,7 +213,7 @@ def _hit_object(entities: Any, lane: int, k: int, x: float, y: float, dx: float,
     return enter if enter <= leave else _NEVER
 
 
-@njit
+@njit(error_model="numpy")
 def _hit_tile(
     tiles: Any, opaque: Any, lane: int, frame: Any, x: float, y: float, dx: float, dy: float
 ) -> tuple[float, int]:
@@ -237,7 +239,7 @@ def _hit_tile(
     return _NEVER, -1
 
 
-@njit
+@njit(error_model="numpy")
 def _describe_hit(
     entities: Any, lane: int, k: int, tags: int, numbers: Any, binding: Any, row: Any, fault: Any
 ) -> bool:
@@ -255,7 +257,7 @@ def _describe_hit(
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel("sensors")
 def observe_rays(
     angles: Any, length: float, tags: int, numbers: Any, binding: Any, from_inside: bool, entities: Any, tiles: Any,
     opaque: Any, frame: Any, poses: Any, out: Any, fault: Any,

@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from heliotrope.engine.compiler import kernel
+
 from .channels import Kind
 from .geometry import HALF_PI, SNAP
 from .kernels import OUTSIDE, bounded, fail, in_bin
@@ -44,7 +46,7 @@ def as_words(out: NDArray[Any], count: int) -> NDArray[np.uint64]:
     return np.ndarray((0,), np.uint64, spare, 1, (3,))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel("sensors")
 def tile_poses(poses: Any, frame: Any, map_rows: int, turn: int, out: Any) -> bool:
     """Put poses on a map of tiles; false if one is not finite or not on the centre of a tile.
 
@@ -155,7 +157,7 @@ def _paint_values(
     return -1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel("sensors")
 def observe_tiles(
     ints: Any,
     floats: Any,
@@ -281,7 +283,7 @@ def observe_tiles(
                     return
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel("sensors")
 def crop_words(ints: Any, board: Any, outside: Any, shared: Any, own: Any, poses: Any, out: Any, words: Any) -> None:
     """Cut windows out of maps whose tiles are finished words: the fastest way, for worlds that keep such maps.
 
