@@ -154,7 +154,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few episodes; nothing is written")
     quick = parser.parse_args().quick
-    plants = plant_rows(16 if quick else 400, 4 if quick else 64)
+    plants = plant_rows(16 if quick else 400, 4 if quick else 32)
     gridworlds = gridworld_rows(4 if quick else 100)
     tables = {"plant returns": plant_table(plants), "gridworld returns": gridworld_table(gridworlds)}
     for section, table in tables.items():
