@@ -197,7 +197,7 @@ class Worlds(NamedTuple):
     run_counts: np.ndarray  # (k,) int64, shared: how many each shape has
     grid_view: np.ndarray  # (8,) float64, shared: the default grid's view of the canvas; otherwise empty, like the rest
     grid_object: np.ndarray  # (n, 1, 10) float64: scratch: the object that is being drawn
-    grid_shape: np.ndarray  # (n, 1, 17) float64: scratch: where it lies in the grid
+    grid_shape: np.ndarray  # (n, 1, 20) float64: scratch: where it lies in the grid
     grid_cells: np.ndarray  # (n, cells) int64: scratch: the cells that it touches
 
 

@@ -72,7 +72,10 @@ class Shape(IntEnum):
     Y = 14
     YAW = 15
     SWAPPED = 16  # whether A is half the length and not half the width
-    WIDTH = 17
+    NEAR_U = 17  # the object's point that is closest to the agent
+    NEAR_V = 18
+    NEAREST = 19  # its squared distance, negative until it is asked for
+    WIDTH = 20
 
 
 class View(IntEnum):
@@ -144,6 +147,7 @@ def place(entities: Any, lane: int, k: int, view: Any, rows: int, columns: int, 
     shape[k, Shape.X] = x
     shape[k, Shape.Y] = y
     shape[k, Shape.YAW] = yaw
+    shape[k, Shape.NEAREST] = -1.0
     if entities[lane, k, Column.DISC] != 0.0:
         shape[k, Shape.FORM] = DISC
         shape[k, Shape.A] = a
@@ -271,21 +275,33 @@ def _pull(at: float, low: float, high: float) -> float:
 
 
 @njit(error_model="numpy")
-def least_in_cell(shape: Any, k: int, view: Any, r: int, c: int) -> float:
-    """A quick lower bound of `nearest_in_cell`, from the object's extent along the window's axes."""
-    u, v = shape[k, Shape.U], shape[k, Shape.V]
-    half_u, half_v = shape[k, Shape.HALF_U], shape[k, Shape.HALF_V]
-    du = _pull(view[View.COLUMN], max(u - half_u, float(c)), min(u + half_u, c + 1.0))
-    dv = _pull(view[View.ROW], max(v - half_v, float(r)), min(v + half_v, r + 1.0))
-    return du * du + dv * dv
+def find_nearest(shape: Any, k: int, view: Any) -> None:
+    """Find the point of object k that is closest to the agent, and keep it in `shape`."""
+    at_u, at_v = view[View.COLUMN], view[View.ROW]
+    u, v, radius = shape[k, Shape.U], shape[k, Shape.V], shape[k, Shape.A]
+    du, dv = at_u - u, at_v - v
+    if shape[k, Shape.FORM] == DISC:
+        far = math.sqrt(du * du + dv * dv)
+        shrink = 1.0 if far <= radius else radius / far
+        near_u, near_v = u + du * shrink, v + dv * shrink
+    else:
+        cos, sin, half = shape[k, Shape.COS], shape[k, Shape.SIN], shape[k, Shape.B]
+        along = min(max(du * cos - dv * sin, -radius), radius)
+        across = min(max(-du * sin - dv * cos, -half), half)
+        near_u, near_v = u + along * cos - across * sin, v - along * sin - across * cos
+    du, dv = near_u - at_u, near_v - at_v
+    shape[k, Shape.NEAR_U] = near_u
+    shape[k, Shape.NEAR_V] = near_v
+    shape[k, Shape.NEAREST] = du * du + dv * dv
 
 
 @njit(error_model="numpy")
 def nearest_in_cell(shape: Any, k: int, view: Any, r: int, c: int) -> float:
     """Squared distance in cells from the agent to the closest point of object k inside cell (r, c).
 
-    Three cases: the cell's closest point lies in the object; the object's closest point lies in the cell; or the
-    answer lies on the cell's border, on one of the four stretches that the object covers.
+    If the object's closest point lies in the cell, that is it. Otherwise the way from the answer to that point stays
+    in the object and comes ever closer to the agent, so it must leave the cell at once: the answer lies on a side of
+    the cell that the object's closest point is beyond, on the stretch of it that the object covers.
     """
     at_u, at_v = view[View.COLUMN], view[View.ROW]
     u, v = shape[k, Shape.U], shape[k, Shape.V]
@@ -294,41 +310,23 @@ def nearest_in_cell(shape: Any, k: int, view: Any, r: int, c: int) -> float:
         du = _pull(at_u, max(u - half_u, float(c)), min(u + half_u, c + 1.0))
         dv = _pull(at_v, max(v - half_v, float(r)), min(v + half_v, r + 1.0))
         return du * du + dv * dv
-    # The cell's closest point.
-    near_u, near_v = min(max(at_u, float(c)), c + 1.0), min(max(at_v, float(r)), r + 1.0)
-    du, dv = near_u - u, near_v - v
-    cos, sin, radius = shape[k, Shape.COS], shape[k, Shape.SIN], shape[k, Shape.A]
-    disc = shape[k, Shape.FORM] == DISC
-    if disc:
-        inside = du * du + dv * dv <= radius * radius
-    else:
-        inside = abs(du * cos - dv * sin) <= radius and abs(du * sin + dv * cos) <= shape[k, Shape.B]
-    if inside:
-        du, dv = near_u - at_u, near_v - at_v
-        return du * du + dv * dv
-    # The object's closest point.
-    du, dv = at_u - u, at_v - v
-    if disc:
-        far = math.sqrt(du * du + dv * dv)
-        shrink = 1.0 if far <= radius else radius / far
-        near_u, near_v = u + du * shrink, v + dv * shrink
-    else:
-        along = min(max(du * cos - dv * sin, -radius), radius)
-        across = min(max(-du * sin - dv * cos, -shape[k, Shape.B]), shape[k, Shape.B])
-        near_u, near_v = u + along * cos - across * sin, v - along * sin - across * cos
-    if c <= near_u <= c + 1 and r <= near_v <= r + 1:
-        du, dv = near_u - at_u, near_v - at_v
-        return du * du + dv * dv
+    if shape[k, Shape.NEAREST] < 0.0:
+        find_nearest(shape, k, view)
+    near_u, near_v = shape[k, Shape.NEAR_U], shape[k, Shape.NEAR_V]
+    above, beyond = near_v < r, near_v > r + 1
+    left, right = near_u < c, near_u > c + 1
+    if not (above | beyond | left | right):
+        return shape[k, Shape.NEAREST]
     best = math.inf
-    for side in range(2):
-        # Without branches (`&`, not `and`): which stretches exist is as good as random.
-        line = float(r + side)
+    if above | beyond:
+        line = r + 1.0 if beyond else float(r)
         low, high = extent_u(shape, k, line, line)
         low, high = max(low, float(c)), min(high, c + 1.0)
         du, dv = _pull(at_u, low, high), line - at_v
         exists = (abs(line - v) <= half_v) & (low <= high)
-        best = min(best, du * du + dv * dv if exists else math.inf)
-        line = float(c + side)
+        best = du * du + dv * dv if exists else math.inf
+    if left | right:
+        line = c + 1.0 if right else float(c)
         low, high = extent_v(shape, k, line, line)
         low, high = max(low, float(r)), min(high, r + 1.0)
         du, dv = line - at_u, _pull(at_v, low, high)

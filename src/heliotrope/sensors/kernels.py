@@ -24,7 +24,6 @@ from .geometry import (
     TIE,
     Shape,
     View,
-    least_in_cell,
     list_cells,
     nearest_in_cell,
     place,
@@ -419,8 +418,8 @@ def _challenge(shape: Any, view: Any, unity: bool, own: int, known: float, k: in
         return (k, key) if key < known - TIE else (own, known)
     if known < 0.0:
         known = nearest_in_cell(shape, own, view, r, c)
-    # A cheap bound first: in this cell the object cannot be nearer than its extent.
-    if known <= least_in_cell(shape, k, view, r, c) + TIE:
+    # A cheap bound first: in this cell the object cannot be nearer than it is at all.
+    if shape[k, Shape.NEAREST] >= 0.0 and known <= shape[k, Shape.NEAREST] + TIE:
         return own, known
     key = nearest_in_cell(shape, k, view, r, c)
     return (k, key) if key < known - TIE else (own, known)
