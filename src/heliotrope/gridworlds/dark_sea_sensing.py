@@ -111,16 +111,16 @@ def draw_grid(worlds: Any, lane: int, cells: Any) -> None:
 @rule
 def put_box(objects: Any, index: int, tag: int, x: float, y: float, levels: float) -> None:
     """Write one object."""
-    objects[index, Column.X] = x
-    objects[index, Column.Y] = y
-    objects[index, Column.WIDTH] = 1.0
-    objects[index, Column.LENGTH] = 1.0
-    objects[index, Column.YAW] = 0.0
-    objects[index, Column.TAG] = tag
-    objects[index, Column.ALIVE] = 1.0
-    objects[index, Column.OPAQUE] = 1.0 if tag == Tile.REEF.value else 0.0
-    objects[index, Column.DISC] = 0.0
-    objects[index, Column.PROPERTIES] = levels
+    objects[index, Column.X.value] = x
+    objects[index, Column.Y.value] = y
+    objects[index, Column.WIDTH.value] = 1.0
+    objects[index, Column.LENGTH.value] = 1.0
+    objects[index, Column.YAW.value] = 0.0
+    objects[index, Column.TAG.value] = tag
+    objects[index, Column.ALIVE.value] = 1.0
+    objects[index, Column.OPAQUE.value] = 1.0 if tag == Tile.REEF.value else 0.0
+    objects[index, Column.DISC.value] = 0.0
+    objects[index, Column.PROPERTIES.value] = levels
 
 
 @rule
@@ -155,7 +155,7 @@ def export_lane(
             put_box(objects, count, Tile.RAIDER.value, column + 0.5, window - row - 0.5, 0.0)
             count += 1
     if count < objects.shape[0]:
-        objects[count, Column.ALIVE] = END
+        objects[count, Column.ALIVE.value] = END
     pose[0] = half + 0.5
     pose[1] = half + 0.5
     pose[2] = heading_of(record.heading)

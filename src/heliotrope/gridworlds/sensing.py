@@ -272,20 +272,20 @@ def with_sensing(
                     planes[facts + index, row, column] = 0.0
                 if tile == Tile.GAP:
                     continue
-                objects[count, Column.X] = column + 0.5
-                objects[count, Column.Y] = sight.height - row - 0.5
-                objects[count, Column.WIDTH] = 1.0
-                objects[count, Column.LENGTH] = 1.0
-                objects[count, Column.YAW] = 0.0
-                objects[count, Column.TAG] = tile
-                objects[count, Column.ALIVE] = 1.0
-                objects[count, Column.OPAQUE] = 1.0 if tile == Tile.WALL else 0.0
-                objects[count, Column.DISC] = 0.0
+                objects[count, Column.X.value] = column + 0.5
+                objects[count, Column.Y.value] = sight.height - row - 0.5
+                objects[count, Column.WIDTH.value] = 1.0
+                objects[count, Column.LENGTH.value] = 1.0
+                objects[count, Column.YAW.value] = 0.0
+                objects[count, Column.TAG.value] = tile
+                objects[count, Column.ALIVE.value] = 1.0
+                objects[count, Column.OPAQUE.value] = 1.0 if tile == Tile.WALL else 0.0
+                objects[count, Column.DISC.value] = 0.0
                 if facts > 0:
-                    objects[count, Column.PROPERTIES] = fact
+                    objects[count, Column.PROPERTIES.value] = fact
                 count += 1
         if count < objects.shape[0]:
-            objects[count, Column.ALIVE] = END
+            objects[count, Column.ALIVE.value] = END
         row = record.place // sight.width
         column = record.place % sight.width
         for index in range(sight.feelings):

@@ -186,16 +186,16 @@ def put_object(
     objects: Any, index: int, tag: int, plant: int, x: float, y: float, width: float, length: float, yaw: float
 ) -> None:
     """Write a box into a row of a table of objects."""
-    objects[index, Column.X] = x
-    objects[index, Column.Y] = y
-    objects[index, Column.WIDTH] = width
-    objects[index, Column.LENGTH] = length
-    objects[index, Column.YAW] = yaw
-    objects[index, Column.TAG] = tag
-    objects[index, Column.ALIVE] = 1.0
-    objects[index, Column.OPAQUE] = 0.0
-    objects[index, Column.DISC] = 0.0
-    objects[index, Column.PROPERTIES] = plant
+    objects[index, Column.X.value] = x
+    objects[index, Column.Y.value] = y
+    objects[index, Column.WIDTH.value] = width
+    objects[index, Column.LENGTH.value] = length
+    objects[index, Column.YAW.value] = yaw
+    objects[index, Column.TAG.value] = tag
+    objects[index, Column.ALIVE.value] = 1.0
+    objects[index, Column.OPAQUE.value] = 0.0
+    objects[index, Column.DISC.value] = 0.0
+    objects[index, Column.PROPERTIES.value] = plant
 
 
 @rule
@@ -206,7 +206,7 @@ def put_light(objects: Any, index: int, light: int, x: float, y: float, reach: f
     else:
         side = 2.0 * reach * scale
         put_object(objects, index, Tag.LIGHT.value, 0, (x + 0.5) * scale, (y + 0.5) * scale, side, side, 0.0)
-        objects[index, Column.DISC] = 1.0
+        objects[index, Column.DISC.value] = 1.0
 
 
 @rule
@@ -216,7 +216,7 @@ def put_target(objects: Any, index: int, record: Any, parameters: Any, scale: fl
     x = (record.target_x + 0.5) * scale
     y = (record.target_y + 0.5) * scale
     put_object(objects, index, Tag.TARGET.value, 0, x, y, side, side, 0.0)
-    objects[index, Column.DISC] = 1.0
+    objects[index, Column.DISC.value] = 1.0
 
 
 @rule
@@ -297,13 +297,13 @@ def export_lane(
         for side in range(WALL_COUNT):
             put_wall(objects, 1 + side, side)
         if parameters.task == SHAPE:
-            objects[1 + WALL_COUNT, Column.ALIVE] = 0.0
+            objects[1 + WALL_COUNT, Column.ALIVE.value] = 0.0
             count = worlds.run_counts[record.digit]
             for run in range(runs):
                 if run < count:
                     put_run(objects, 2 + WALL_COUNT + run, worlds.runs[record.digit, run], size, scale)
                 else:
-                    objects[2 + WALL_COUNT + run, Column.ALIVE] = 0.0
+                    objects[2 + WALL_COUNT + run, Column.ALIVE.value] = 0.0
         else:
             put_target(objects, 1 + WALL_COUNT, record, parameters, scale)
         for photon in range(free):
@@ -314,7 +314,7 @@ def export_lane(
             worlds.plant[lane, plant].shown = 0
     for photon in range(free):
         is_free = photon < record.photons and worlds.photon_state[lane, photon] == PHOTON_FREE
-        objects[photons + photon, Column.ALIVE] = 1.0 if is_free else 0.0
+        objects[photons + photon, Column.ALIVE.value] = 1.0 if is_free else 0.0
     several = parameters.plants > 1
     index = photons + free
     for plant in range(parameters.plants):
@@ -330,7 +330,7 @@ def export_lane(
                 index += 1
         numbers.shown = numbers.tips
     if index < objects.shape[0]:
-        objects[index, Column.ALIVE] = END
+        objects[index, Column.ALIVE.value] = END
     scalars[0] = (record.light_x + 0.5) / size
     scalars[1] = (record.light_y + 0.5) / size
     scalars[2] = record.light_reach / size
@@ -357,7 +357,7 @@ def mark(worlds: Any, lane: int, cells: Any, plane: int, level: int) -> None:
         planes = worlds.parameters[0].grid_planes
         for index in range(list_cells(worlds.grid_shape[lane], 0, SIDE, SIDE, listed)):
             cells[listed[index] * planes + plane] = level
-    objects[0, Column.DISC] = 0.0
+    objects[0, Column.DISC.value] = 0.0
 
 
 @rule
