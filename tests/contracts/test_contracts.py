@@ -76,7 +76,7 @@ def test_a_lane_of_a_toy_is_a_single_environment(case, mode, lanes, threads, see
 @pytest.mark.slow
 @each_case
 @each_mode
-@thorough(40)
+@thorough(15)
 @given(
     lanes=st.sampled_from((1, 3, 64)),
     threads=st.sampled_from((1, 2)),
@@ -87,7 +87,7 @@ def test_a_lane_of_a_toy_is_a_single_environment(case, mode, lanes, threads, see
     kind=KINDS,
 )
 def test_every_lane_is_a_single_environment(case, mode, lanes, threads, seed, steps, limit, levels, kind):
-    checks.check_lane_identity(case, mode, lanes, threads, seed, min(steps, 2000 // lanes), limit, levels, kind)
+    checks.check_lane_identity(case, mode, lanes, threads, seed, min(steps, 800 // lanes), limit, levels, kind)
 
 
 PROPERTIES = pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_properties(case: Case, check) -> None:
 @pytest.mark.slow
 @each_case
 @PROPERTIES
-@thorough(25)
+@thorough(10)
 @given(seed=SEEDS, steps=st.integers(1, 120))
 def test_properties_thoroughly(case, check, seed, steps):
     check(case, seed, steps)
