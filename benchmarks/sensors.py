@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+import heliotrope
 from heliotrope.sensors import (
     Bins,
     Count,
@@ -32,6 +33,9 @@ from heliotrope.sensors import (
 SIDE = 40
 TAGS = ("food", "wall", "foe")
 SECONDS = 0.4
+LANES = 1024
+EPISODE = 60
+"""Steps measured at once: more than a whole episode of a plant."""
 
 
 def scene(lanes: int, objects: int, seed: int = 0) -> tuple[Entities, np.ndarray]:
@@ -118,6 +122,39 @@ def tile_rate(lanes: int, channels: list[Any]) -> float:
     return rate(lambda: one.observe_batch(raster, poses, out=out), lanes)
 
 
+def step_rate(name: str, lanes: int, **keywords: Any) -> float:
+    """Steps per second of a vector environment with copies, random actions."""
+    env = heliotrope.make_vec(name, lanes, **keywords)
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    actions = [rng.integers(env.single_action_space.n, size=lanes) for _ in range(16)]  # type: ignore[attr-defined]
+
+    def episode() -> None:
+        for step in range(EPISODE):
+            env.step(actions[step % len(actions)])
+
+    return rate(episode, EPISODE * lanes)
+
+
+def in_environments() -> list[tuple[str, float, float]]:
+    """Rows of (what, steps per second, ratio to the same environment's default observation)."""
+    rows: list[tuple[str, float, float]] = []
+    window = GridSensor(
+        GridSpec((9, 9)), [OneHot(("wall", "segment", "target", "drink", "food", "reef", "harbour")), InWorld()]
+    )
+    for name in ("GrowControl", "FoodDrinkBounded", "BoatRaceAllHeuristics", "DarkSea"):
+        base = step_rate(name, LANES)
+        rows.append((f"{name}, default observation", base, 1.0))
+        for title, keywords in (
+            ("grid", {"observation": "grid"}),
+            ("rays", {"observation": "rays"}),
+            ("a sensor of one's own", {"sensor": window}),
+        ):
+            speed = step_rate(name, LANES, **keywords)
+            rows.append((f"{name}, {title}", speed, speed / base))
+    return rows
+
+
 def measure() -> list[tuple[str, float, float]]:
     """Rows of (what, observations per second, ratio to the per-cell algorithm with as many boxes)."""
     rows: list[tuple[str, float, float]] = []
@@ -154,11 +191,15 @@ def main() -> None:
     rows = measure()
     for what, speed, ratio in rows:
         print(f"{what:<45} {speed:>14,.0f} obs/s {'' if np.isnan(ratio) else f'{ratio:>10,.0f} x'}")
+    print(f"\nInside the environments, {LANES} lanes, one thread, with copies")
+    inside = in_environments()
+    for what, speed, ratio in inside:
+        print(f"{what:<45} {speed:>14,.0f} steps/s {ratio:>8.2f} x")
     if options.json is not None:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         table = [
             {"what": what, "per_second": speed, "ratio": None if np.isnan(ratio) else ratio}
-            for what, speed, ratio in rows
+            for what, speed, ratio in [*rows, *inside]
         ]
         options.json.write_text(json.dumps(table, indent=1))
 
