@@ -13,7 +13,7 @@ from heliotrope.engine.cloning import Cloneable
 from heliotrope.engine.family import Family
 from heliotrope.engine.kernels import Operation
 from heliotrope.engine.lanes import EpisodeEndedError, Lanes
-from heliotrope.engine.metrics import MetricReader
+from heliotrope.engine.metrics import InfoReader
 from heliotrope.engine.rewards import (
     RewardDimension,
     RewardMode,
@@ -91,8 +91,8 @@ class Env(Cloneable, gymnasium.Env[Any, Any]):
         self._is_plain = (
             self.reward_mode is RewardMode.SCALAR and self.scalarizer.is_default and self.render_mode != "human"
         )
-        self._reward_names = tuple(dimension.name for dimension in self.family.reward_dimensions)
-        self._metrics = MetricReader(self.family.metrics, engine.integers[0], engine.reals[0])
+        names = tuple(dimension.name for dimension in self.family.reward_dimensions)
+        self._info_reader = InfoReader(names, tuple(self.family.metrics), engine.integers[0], engine.reals[0])
 
     @property
     def reward_dimensions(self) -> tuple[RewardDimension, ...]:
@@ -173,7 +173,7 @@ class Env(Cloneable, gymnasium.Env[Any, Any]):
         return float(self.lanes.scalars(self.scalarizer, before)[0])
 
     def _info(self, rewards: list[float]) -> dict[str, Any]:
-        info = self._metrics.read(dict(zip(self._reward_names, rewards)))
+        info = self._info_reader.read(rewards)
         level = self._level[0]
         if level >= 0:
             info["level"] = level
