@@ -7,7 +7,7 @@ OUT    ?= out
 # Two workers, each with whole files: what a file compiles is compiled once.
 PYTEST ?= -n 2 --dist loadfile
 
-.PHONY: demo test test-all lint bench docs clean
+.PHONY: demo test test-all test-oldest lint bench docs clean
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "heliotrope needs Python 3.11 or newer, found " + sys.version)'
@@ -29,6 +29,11 @@ test: lint  ## lint, types and the quick tests
 
 test-all: lint  ## the slow tests too
 	$(BIN)/pytest $(PYTEST) -m 'slow or not slow'
+
+test-oldest:  ## the contracts on the oldest supported versions (needs Python 3.11)
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet 'gymnasium==1.2.0' 'numpy==1.26.0' 'numba==0.68.0' 'pytest>=8' 'hypothesis>=6.100' 'pygame>=2.5' 'pillow>=10.1' --editable .
+	.venv-oldest/bin/python -m pytest tests/engine tests/contracts
 
 bench: $(READY)  ## throughput as ratios within one run: a table and $(OUT)/throughput.json
 	$(BIN)/python benchmarks/throughput.py --json $(OUT)/throughput.json
