@@ -439,3 +439,16 @@ def test_tags_are_matched_by_name_across_vocabularies() -> None:
     obs = sensor.observe_batch([a, b], np.zeros((2, 3)))
     assert obs[:, 1, 3].tolist() == [[0, 255], [255, 0]]
     assert sensor.observe(Entities([[0.5, 0.5]], [1], size=0.5))[1, 3].tolist() == [0, 255]
+
+
+@pytest.mark.parametrize("sight", ["center", "shadow"])
+def test_hidden_objects_are_hidden_whether_or_not_sight_is_shown(sight: Any) -> None:
+    rng = np.random.default_rng(4)
+    world = Entities(
+        rng.uniform(-10, 10, (40, 2)), rng.integers(0, 2, 40), size=1.2, opaque=rng.random(40) < 0.5, names=("a", "b")
+    )
+    spec = GridSpec((20, 20))
+    shown = GridSensor(spec, [OneHot(("a", "b")), Visible()], sight=sight).observe(world)
+    alone = GridSensor(spec, [OneHot(("a", "b"))], sight=sight).observe(world)
+    np.testing.assert_array_equal(alone, shown[..., :2])
+    assert (alone != GridSensor(spec, [OneHot(("a", "b"))]).observe(world)).any()

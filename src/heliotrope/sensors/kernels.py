@@ -48,7 +48,7 @@ SHAPE_WIDTH = int(Shape.WIDTH)
 UNKNOWN = -1.0
 FAR = 1 << 30
 SECOND = int(SightField.GROUP)
-LEFT, RIGHT = int(SightField.LEFT), int(SightField.RIGHT)
+LEFT = int(SightField.LEFT)
 
 
 @njit(error_model="numpy")
@@ -110,14 +110,15 @@ def _sees(sight: Any, shade: Any, cells: int, cell: int, opaque: bool) -> bool:
 def _see_all(sight: Any, shade: Any, cells: int, walls: Any, dark: int, by_part: bool, seen: Any, unseen: Any) -> int:
     """`_sees` for every cell; `walls` lists the `dark` opaque ones.
 
+    One look-up settles nearly every cell; the table lists those that need more.
+
     Returns how many cells `unseen` lists: all that are hidden, and a few that turned out not to be (`seen` says).
     """
-    key, left, right = np.uintp(SightField.KEY * cells), np.uintp(LEFT * cells), np.uintp(RIGHT * cells)
+    key, left = np.uintp(SightField.KEY * cells), np.uintp(LEFT * cells)
     count = 0
     for c in range(cells):
         cell = np.uintp(c)
-        nearest = sight[key + cell]
-        lit = (shade[np.uintp(sight[left + cell])] >= nearest) | (shade[np.uintp(sight[right + cell])] >= nearest)
+        lit = shade[np.uintp(sight[left + cell])] >= sight[key + cell]
         seen[cell] = lit
         unseen[np.uintp(count)] = c
         count += 0 if lit else 1
@@ -125,7 +126,7 @@ def _see_all(sight: Any, shade: Any, cells: int, walls: Any, dark: int, by_part:
     for i in range(sight[more]):
         c = sight[more + 1 + i]
         if not seen[c]:
-            seen[c] = _lit(sight, shade, cells, c, SECOND)
+            seen[c] = _lit(sight, shade, cells, c, 0) or _lit(sight, shade, cells, c, SECOND)
     if by_part:
         for w in range(dark):
             if not seen[walls[w]]:

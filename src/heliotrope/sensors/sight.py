@@ -29,6 +29,9 @@ Table = NDArray[np.int32]
 TOLERANCE = 1e-9
 """Directions closer than this are the same; the nearest distinct ones in any usable window are far wider apart."""
 
+NEVER_LIT = np.iinfo(np.int32).max
+"""Key of a cell in a group that it does not belong to."""
+
 
 class Sight(IntEnum):
     """Sight models."""
@@ -60,8 +63,8 @@ def sight_table(mode: Sight, rows: int, columns: int, agent: tuple[float, float]
 
     Returns:
         The flat table and the number of directions. Value `field` of a cell is at `field * cells + cell`; after
-        `SightField.WIDTH` fields come the number of cells with a second group and then those cells. Two numbers beyond
-        the directions stand for what is always lit and for what is never lit.
+        `SightField.WIDTH` fields come the number of cells that need more than one look-up and then those cells. Two
+        numbers beyond the directions stand for what is always lit and for what is never lit.
     """
     if mode == Sight.NONE:
         return np.zeros(0, np.int32), 0
@@ -75,7 +78,13 @@ def sight_table(mode: Sight, rows: int, columns: int, agent: tuple[float, float]
     second = SightField.GROUP + SightField.LEFT
     # Only the agent's own cell has no direction.
     home = (table[:, SightField.LEFT] < 0) & (table[:, second] < 0)
-    more = np.flatnonzero(table[:, second] >= 0)
+    # Cells for which one look-up is not enough: two directions next to each other, or a second group.
+    more = np.flatnonzero((table[:, second] >= 0) | (table[:, SightField.LEFT] != table[:, SightField.RIGHT]))
+    # A group that a cell is not in never lights it, however near what is never lit.
+    for group in (0, SightField.GROUP):
+        shades = table[:, group + SightField.FROM] < table[:, group + SightField.TO]
+        absent = (table[:, group + SightField.LEFT] < 0) & ~shades & ~home
+        table[absent, group + SightField.KEY] = NEVER_LIT
     for field in (SightField.LEFT, SightField.RIGHT):
         table[table[:, field] < 0, field] = never
         table[table[:, SightField.GROUP + field] < 0, SightField.GROUP + field] = never
