@@ -75,6 +75,19 @@ class VectorEnv(Cloneable, gymnasium.vector.VectorEnv[Any, Any, Any]):
         max_episode_steps: int | None = None,
     ) -> None:
         self.closed = True  # some versions of Gymnasium close what is deleted, even if it was never finished
+        self._keywords: dict[str, Any] = {
+            "autoreset_mode": autoreset_mode,
+            "copy": copy,
+            "metrics": metrics,
+            "threads": threads,
+            "render_mode": render_mode,
+            "reward": reward,
+            "weights": weights,
+            "utility": utility,
+            "per_step": per_step,
+            "levels": levels,
+            "max_episode_steps": max_episode_steps,
+        }
         self.num_envs = check_positive("num_envs", num_envs)
         threads = check_positive("threads", threads)
         try:
@@ -115,6 +128,7 @@ class VectorEnv(Cloneable, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._uses_levels = levels is not None
         self._reward_names = tuple(dimension.name for dimension in family.reward_dimensions)
         self._columns = MetricColumns(family.metrics)
+        self._begun = 0  # episodes that began in the last step
         self._is_plain = self.reward_mode is RewardMode.SCALAR and self.scalarizer.is_default
         self.closed = False
 
@@ -167,20 +181,47 @@ class VectorEnv(Cloneable, gymnasium.vector.VectorEnv[Any, Any, Any]):
             EpisodeEndedError: a lane was never reset, or has ended and autoreset is disabled.
             TypeError, ValueError: actions outside the action space. Nothing has changed then.
         """
+        rewards, terminated, truncated = self.advance(actions)
+        info = self._info()
+        if self._begun and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            self._add_final(info)
+        return self._observations(), rewards, terminated, truncated, info
+
+    def advance(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """`step` without observations and info, for learners that read `lanes.observation` where it lies.
+
+        With same-step autoreset, `lanes.final_observation` and `lanes.engine.final_returns` hold, in the rows of the
+        episodes that ended, their last observations and accumulated reward vectors.
+
+        Returns:
+            Rewards, terminated and truncated, as `step` returns them.
+
+        Raises:
+            EpisodeEndedError, TypeError, ValueError: as `step`.
+        """
         lanes = self.lanes
         engine = lanes.engine
         before = engine.returns if self.scalarizer.utility is None else engine.returns.copy()
-        begun = lanes.step(actions)
+        self._begun = lanes.step(actions)
         if self._is_plain:
             rewards = self._own(engine.score)
         elif self.reward_mode is RewardMode.VECTOR:
             rewards = self._own(engine.reward)
         else:
             rewards = lanes.scalars(self.scalarizer, before)
-        info = self._info()
-        if begun and self.autoreset_mode is AutoresetMode.SAME_STEP:
-            self._add_final(info)
-        return self._observations(), rewards, self._own(engine.terminated), self._own(engine.truncated), info
+        return rewards, self._own(engine.terminated), self._own(engine.truncated)
+
+    def like(self, num_envs: int | None = None, **changes: Any) -> VectorEnv:
+        """A new vector environment of the same worlds and rewards, not yet reset.
+
+        Args:
+            num_envs: number of lanes; None: as many as here.
+            changes: keywords of this class that differ.
+
+        Raises:
+            TypeError, ValueError: as the constructor.
+        """
+        return VectorEnv(self.family, self.num_envs if num_envs is None else num_envs, **{**self._keywords, **changes})
 
     def observe(self) -> Any:
         """The current observations (copies): what the last `reset`, `step` or `set_state` left."""
