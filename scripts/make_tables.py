@@ -18,8 +18,8 @@ import numba
 import numpy as np
 
 import heliotrope
+from heliotrope.benchmark.episodes import AGENTS, Episodes, lanes_for, run_episodes
 from heliotrope.catalogue import GRIDWORLDS
-from heliotrope.commands.episodes import AGENTS, Episodes, lanes_for, run_episodes
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"

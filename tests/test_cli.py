@@ -10,12 +10,12 @@ import pytest
 from PIL import Image, ImageSequence
 
 import heliotrope
+from heliotrope.benchmark.episodes import AGENTS, flat_metrics, run_episodes
 from heliotrope.catalogue import ENVIRONMENTS
 from heliotrope.cli import main
-from heliotrope.commands.arguments import setting
+from heliotrope.commands.arguments import make_policy, setting
 from heliotrope.commands.console import Progress, format_table, mean_and_deviation
 from heliotrope.commands.demo import gridworld_cases, plant_cases
-from heliotrope.commands.episodes import AGENTS, flat_metrics, make_policy, run_episodes
 from heliotrope.commands.families import build_family
 
 COMMANDS = ("envs", "rollout", "play", "speed", "rewards", "demo")

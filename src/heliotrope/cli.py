@@ -1,6 +1,7 @@
-"""The command `heliotrope`: list, roll out, play, look at and time the environments.
+"""The command `heliotrope`: list, roll out, play, look at and time the environments, train and evaluate agents.
 
-Each subcommand is a module of `heliotrope.commands` with `add_parser` and `run`. Bad input ends with one line on
+Each subcommand is a module of `heliotrope.commands` with `add_parser` and `run`. One whose parser has a default `rest`
+gets the arguments that it does not know there. Bad input ends with one line on
 standard error and the exit status 2.
 """
 
@@ -12,10 +13,10 @@ import sys
 from collections.abc import Sequence
 
 import heliotrope
-from heliotrope.commands import demo, envs, play, rewards, rollout, speed, view
+from heliotrope.commands import demo, envs, evaluate, play, rewards, rollout, speed, train, view
 from heliotrope.commands.errors import CommandError
 
-_COMMANDS = (envs, rollout, play, view, speed, rewards, demo)
+_COMMANDS = (envs, rollout, play, view, train, evaluate, speed, rewards, demo)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -39,7 +40,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: argparse has printed help, the version, or what is wrong with the arguments.
     """
-    arguments = make_parser().parse_args(argv)
+    parser = make_parser()
+    arguments, rest = parser.parse_known_args(argv)
+    if hasattr(arguments, "rest"):
+        arguments.rest = rest
+    elif rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         arguments.run(arguments)
         sys.stdout.flush()

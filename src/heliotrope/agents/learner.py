@@ -80,6 +80,9 @@ class Learner(ABC):
     """
 
     name: ClassVar[str]
+    acts_greedily: ClassVar[bool] = False
+    """Whether to take the best action when there is nothing more to learn; otherwise the policy is a distribution."""
+
     config: LearnerConfig
 
     workers: VectorEnv

@@ -190,7 +190,7 @@ class ActorCriticLearner(Learner):
 
 
 Optimizer = Literal["adam", "sgd"]
-"""Kinds of gradient descent that PPO offers (Table 3 of the GrowSpace paper searched over both)."""
+"""Kinds of gradient descent."""
 
 
 def clip_gradients(network: nn.Module, norm: float) -> None:

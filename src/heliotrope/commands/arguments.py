@@ -7,6 +7,7 @@ import ast
 from typing import Any
 
 import heliotrope
+from heliotrope.benchmark.episodes import AGENTS
 from heliotrope.commands.errors import CommandError, user_errors
 from heliotrope.engine import Env, VectorEnv
 
@@ -131,3 +132,19 @@ def make_vector(name: str, lanes: int, chosen: dict[str, Any], *, metrics: bool 
     check_free(chosen, "num_envs", "autoreset_mode", "metrics", *_GYMNASIUM)
     with user_errors(TypeError, ValueError, ImportError, OSError):
         return heliotrope.make_vec(name, lanes, metrics=metrics, **chosen)
+
+
+def make_policy(agent: str, env: VectorEnv, seed: int, **options: Any) -> heliotrope.Policy:
+    """An agent that nobody has to train.
+
+    Args:
+        agent: one of `heliotrope.benchmark.episodes.AGENTS`.
+        env: where it acts.
+        seed: of its choices.
+        options: of the agent.
+
+    Raises:
+        CommandError: the environment does not have it.
+    """
+    with user_errors(ValueError):
+        return AGENTS[agent](env, seed, **options)

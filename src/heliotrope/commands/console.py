@@ -66,12 +66,12 @@ class Progress:
             self._stream.write("\r" + " " * len(self._shown) + "\r")
             self._stream.flush()
 
-    def show(self, fraction: float) -> None:
-        """Move the bar to a fraction in [0, 1]."""
+    def show(self, fraction: float, note: str = "") -> None:
+        """Move the bar to a fraction in [0, 1], and write a note behind it."""
         if not self._stream.isatty():
             return
         filled = int(self.WIDTH * fraction)
-        text = f"{self._label} {'█' * filled}{'░' * (self.WIDTH - filled)} {100 * fraction:3.0f} %"
+        text = f"{self._label} {'█' * filled}{'░' * (self.WIDTH - filled)} {100 * fraction:3.0f} %{note and '  '}{note}"
         if text != self._shown:
             self._stream.write("\r" + text.ljust(len(self._shown)))
             self._stream.flush()

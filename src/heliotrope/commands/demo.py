@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from heliotrope.benchmark.episodes import Episodes, lanes_for, run_episodes
 from heliotrope.catalogue import GRIDWORLDS, GROWSPACE
-from heliotrope.commands.arguments import make_vector, positive_integer, seed
+from heliotrope.commands.arguments import make_policy, make_vector, positive_integer, seed
 from heliotrope.commands.console import Progress, format_table, mean_and_deviation, sample_deviation
-from heliotrope.commands.episodes import Episodes, lanes_for, make_policy, run_episodes
 from heliotrope.commands.errors import CommandError, user_errors
 from heliotrope.media import Cell, contact_sheet, save_gif, save_png
 

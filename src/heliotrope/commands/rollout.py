@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from heliotrope.benchmark.episodes import AGENTS, Episodes, lanes_for, run_episodes
 from heliotrope.commands.arguments import (
     add_environment,
     add_levels,
     add_seed,
     check_free,
     keywords,
+    make_policy,
     make_vector,
     positive_integer,
 )
 from heliotrope.commands.console import Progress, format_table, mean_and_deviation
-from heliotrope.commands.episodes import AGENTS, Episodes, lanes_for, make_policy, run_episodes
 from heliotrope.commands.errors import CommandError, user_errors
 from heliotrope.media import save_gif
 from heliotrope.registration import full_id

@@ -9,9 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from heliotrope.benchmark.episodes import AGENTS
 from heliotrope.catalogue import ENVIRONMENTS
-from heliotrope.commands.arguments import add_environment, add_levels, add_seed, check_free, keywords, make_vector
-from heliotrope.commands.episodes import AGENTS, make_policy
+from heliotrope.commands.arguments import (
+    add_environment,
+    add_levels,
+    add_seed,
+    check_free,
+    keywords,
+    make_policy,
+    make_vector,
+)
 from heliotrope.commands.errors import CommandError, user_errors
 from heliotrope.commands.families import build_family
 from heliotrope.engine import VectorEnv

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 import heliotrope
-from heliotrope.commands.errors import user_errors
 from heliotrope.engine import VectorEnv
 
 AGENTS: dict[str, Callable[..., heliotrope.Policy]] = {
@@ -18,7 +17,7 @@ AGENTS: dict[str, Callable[..., heliotrope.Policy]] = {
     "oracle": lambda env, seed: heliotrope.oracle(env),
     "planner": lambda env, seed, **options: heliotrope.planner(env, seed=seed, **options),
 }
-"""The agents of the command line: functions of a vector environment, a seed, and options of their own."""
+"""Agents that nobody has to train: functions of a vector environment, a seed, and options of their own."""
 
 LANES = {"planner": 16}
 """How many lanes an agent works on at once, where that is not `LANES_OTHERWISE`: the planner follows many clones of
@@ -60,22 +59,6 @@ class Episodes:
 def lanes_for(agent: str, episodes: int) -> int:
     """How many lanes to use."""
     return min(episodes, LANES.get(agent, LANES_OTHERWISE))
-
-
-def make_policy(agent: str, env: VectorEnv, seed: int, **options: Any) -> heliotrope.Policy:
-    """An agent of the command line.
-
-    Args:
-        agent: one of `AGENTS`.
-        env: where it acts.
-        seed: of its choices.
-        options: of the agent.
-
-    Raises:
-        CommandError: the environment does not have it.
-    """
-    with user_errors(ValueError):
-        return AGENTS[agent](env, seed, **options)
 
 
 def run_episodes(
