@@ -44,6 +44,11 @@ def is_image(space: Box) -> bool:
     return len(space.shape) == 3
 
 
+def storage_type(dtype: Any) -> Any:
+    """The type that observations of a type are kept in: bytes stay bytes, everything else becomes float32."""
+    return dtype if np.dtype(dtype) in (np.uint8, np.int8, np.bool_) else np.float32
+
+
 class Observer:
     """The current observation of every lane, as an agent sees it.
 

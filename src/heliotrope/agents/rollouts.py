@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from heliotrope.agents.learner import Learner, LearnerConfig, require, tensors, to_arrays, to_tensors
 from heliotrope.agents.networks import ActorCritic
-from heliotrope.agents.observations import Parts
+from heliotrope.agents.observations import Parts, storage_type
 from heliotrope.agents.returns import RewardScale, generalized_advantages
 
 
@@ -98,7 +98,7 @@ class ActorCriticLearner(Learner):
             actions = torch.zeros((*shape, self.workers.family.actions))
         self.rollout = Rollout(
             parts={
-                name: torch.from_numpy(np.zeros((*shape, *space.shape), _storage(space.dtype)))
+                name: torch.from_numpy(np.zeros((*shape, *space.shape), storage_type(space.dtype)))
                 for name, space in self.observer.spaces.items()
             },
             actions=actions,
@@ -196,8 +196,3 @@ Optimizer = Literal["adam", "sgd"]
 def clip_gradients(network: nn.Module, norm: float) -> None:
     """Clip the gradients of all parameters to a norm."""
     nn.utils.clip_grad_norm_(network.parameters(), norm)
-
-
-def _storage(dtype: Any) -> Any:
-    """The type that observations of a type are kept in: bytes stay bytes, everything else becomes float32."""
-    return dtype if np.dtype(dtype) in (np.uint8, np.int8, np.bool_) else np.float32
