@@ -210,7 +210,10 @@ class Learner(ABC):
         """Learn on as when `learning_state` was called."""
 
     def state(self) -> dict[str, Any]:
-        """Everything that the rest of the training depends on, in tensors, numbers, texts, lists and dictionaries."""
+        """Everything that the rest of the training depends on, in tensors, numbers, texts, lists and dictionaries.
+
+        Tensors may be the learner's own: save or copy the state before the next update.
+        """
         return {
             "agent": self.name,
             "steps": self.steps,
@@ -357,7 +360,7 @@ class Clock:
 
     def restart(self) -> None:
         """Begin an update."""
-        self._start = time.perf_counter()
+        self._start, self._busy = time.perf_counter(), time.process_time()
         self._environment = 0.0
 
     @contextmanager
@@ -370,8 +373,12 @@ class Clock:
             self._environment += time.perf_counter() - start
 
     def row(self) -> Row:
-        """Seconds since `restart`: all, and the environment's."""
-        return {"seconds": time.perf_counter() - self._start, "environment_seconds": self._environment}
+        """Seconds since `restart`: all, the environment's, and those that the processors worked."""
+        return {
+            "seconds": time.perf_counter() - self._start,
+            "environment_seconds": self._environment,
+            "processor_seconds": time.process_time() - self._busy,
+        }
 
 
 def tensors(parts: Parts) -> dict[str, Tensor]:

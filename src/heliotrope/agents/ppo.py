@@ -12,7 +12,7 @@ minibatch, and R the advantage plus the value when it was estimated.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -33,17 +33,26 @@ class PPOConfig(ActorCriticConfig):
         momentum: of the latter.
     """
 
+    rollout_steps: int = 50
+    learning_rate: float = 1e-3
     epochs: int = 4
     minibatches: int = 8
-    clip: float = 0.1
+    clip: float = 0.2
     optimizer: Optimizer = "adam"
     momentum: float = 0.95
 
     @classmethod
-    def paper(cls, **changes: object) -> PPOConfig:
+    def paper(cls, **changes: Any) -> PPOConfig:
         """The final values of the GrowSpace paper (Table 3): 2500 steps per update in 32 minibatches."""
-        values: dict[str, object] = {"num_envs": 50, "rollout_steps": 50, "minibatches": 32, "normalise_rewards": False}
-        return cls(**{**values, **changes})  # type: ignore[arg-type]
+        values: dict[str, Any] = {
+            "num_envs": 50,
+            "rollout_steps": 50,
+            "minibatches": 32,
+            "learning_rate": 2.5e-4,
+            "clip": 0.1,
+            "normalise_rewards": False,
+        }
+        return cls(**{**values, **changes})
 
     def check(self) -> None:
         """Refuse values that the algorithm cannot work with.

@@ -32,7 +32,6 @@ import numpy as np
 
 import heliotrope
 from heliotrope.agents.registry import LEARNERS, config_class, learner_class
-parse_utility: Any = None
 from heliotrope.benchmark.episodes import AGENTS, LANES_OTHERWISE, Episodes, lanes_for, run_episodes
 from heliotrope.benchmark.files import read_json, read_table, replacing, write_json, write_table
 from heliotrope.benchmark.provenance import provenance
@@ -51,6 +50,8 @@ EPISODES, ANIMATION, RESULT, BOARD = "episodes.parquet", "agent.gif", "result.js
 
 CHECKPOINT_SECONDS = 60.0
 """A run that is killed loses at most so much work."""
+
+_CLOCKS = ("environment", "processor")
 
 _EVALUATION = 0x0E7A1
 """Keeps the worlds of the evaluation apart from those of the training, for every seed."""
@@ -92,6 +93,8 @@ class RunSpec:
         if self.agent not in LEARNERS + BASELINES:
             raise ValueError(f"agent must be one of {list(LEARNERS + BASELINES)}, got {self.agent!r}")
         if self.utility is not None:
+            from heliotrope.agents.utilities import parse_utility
+
             object.__setattr__(self, "utility", str(parse_utility(self.utility)))
         if self.seed < 0:
             raise ValueError(f"seed must be at least 0, got {self.seed}")
@@ -166,6 +169,8 @@ class RunSpec:
 
             settings["sensor"] = GridSensor.from_dict(settings["sensor"])
         if self.utility is not None:
+            from heliotrope.agents.utilities import parse_utility
+
             settings |= {"utility": parse_utility(self.utility), "per_step": self.per_step}
         return heliotrope.make_vec(self.environment, lanes, **settings, **keywords)
 
@@ -390,11 +395,8 @@ def _train(
             if now - saved >= checkpoint_seconds and not agent.is_done:
                 save()
                 saved = now
-    times = {
-        "steps": agent.steps,
-        "training_seconds": sum(row["seconds"] for row in rows),
-        "environment_seconds": sum(row["environment_seconds"] for row in rows),
-    }
+    kinds = {"training_seconds": "seconds", **{f"{kind}_seconds": f"{kind}_seconds" for kind in _CLOCKS}}
+    times = {"steps": agent.steps} | {name: sum(row[column] for row in rows) for name, column in kinds.items()}
     write_table(folder / METRICS, rows)
     with replacing(folder / AGENT) as temporary:
         state = {"parameters": agent.parameters_state(), "steps": agent.steps, "times": times}
