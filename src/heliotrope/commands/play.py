@@ -6,12 +6,17 @@ import argparse
 import importlib.util
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
+from heliotrope.benchmark.humans import Recorder, RecordError
 from heliotrope.commands.arguments import add_environment, add_levels, add_seed, check_free, keywords, make_single
 from heliotrope.commands.errors import CommandError, user_errors
 from heliotrope.play.session import Session
 from heliotrope.registration import full_id
+
+RECORDS = Path("runs")
+"""Where records go unless another place is given."""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -28,6 +33,15 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     where.add_argument("--terminal", action="store_const", dest="where", const="terminal", help="in the terminal")
     add_levels(parser)
     add_seed(parser)
+    parser.add_argument(
+        "--record",
+        metavar="FILE or DIR",
+        type=Path,
+        nargs="?",
+        const=RECORDS,
+        help="keep what every finished episode earned as a human baseline, which `heliotrope report` shows beside the "
+        f"agents: in a file, or in a folder under a name of its own (default: {RECORDS}/). Nothing personal is kept",
+    )
     return parser
 
 
@@ -35,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Play.
 
     Raises:
-        CommandError: an argument is wrong, or the window cannot be opened.
+        CommandError: an argument is wrong, the window cannot be opened, or a record cannot be written.
     """
     chosen = keywords(arguments)
     check_free(chosen, "reward", "render_mode")
@@ -44,15 +58,26 @@ def run(arguments: argparse.Namespace) -> None:
     env = make_single(arguments.id, {**chosen, "render_mode": "rgb_array"})
     if not in_window and "ansi" in env.metadata["render_modes"]:
         env.render_mode = "ansi"
-    with user_errors(ValueError):
-        session = Session(env, arguments.seed)
-    if in_window:
-        from heliotrope.play.window import play_in_window
+    recorder = None
+    with user_errors(ValueError, OSError, RecordError):
+        if arguments.record is not None:
+            names = [dimension.name for dimension in env.reward_dimensions]
+            recorder = Recorder(arguments.record, title, chosen, names)
+        session = Session(env, arguments.seed, recorder)
+    with user_errors(RecordError):
+        try:
+            if in_window:
+                from heliotrope.play.window import play_in_window
 
-        with user_errors(ImportError, RuntimeError):
-            play_in_window(session, f"heliotrope: {title}")
-    else:
-        _play_in_terminal(session)
+                with user_errors(ImportError, RuntimeError):
+                    play_in_window(session, f"heliotrope: {title}")
+            else:
+                _play_in_terminal(session)
+        finally:
+            session.leave()
+    if recorder is not None:
+        done = len(recorder.baseline.episodes)
+        print(f"{done} finished episode{'' if done == 1 else 's'} in {recorder.path}")
 
 
 def full_id_or_error(name: str) -> str:
