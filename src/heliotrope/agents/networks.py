@@ -42,37 +42,41 @@ def plain_linear(inputs: int, outputs: int) -> nn.Module:
     return initialised(nn.Linear(inputs, outputs))
 
 
+Noise = tuple[Tensor, Tensor]
+"""Noise of one noisy layer: of its inputs `(1 or n, inputs)` and its outputs `(1 or n, outputs)`."""
+
+
 class NoisyLinear(nn.Module):
     """A linear layer whose weights are noisy, by as much as it learns to want (Fortunato et al. 2018).
 
-    The noise is factorised (equations 10 and 11): weight (o, i) is off by σ(o, i) · f(ε(o)) · f(ε(i)), f(x) = sign(x)√|x|.
-    Factors can be pulled out of the product with the input, so that every row of a batch may have noise of its own for
-    the price of one matrix product.
+    The noise is factorised (equations 10 and 11): weight (o, i) is off by σ(o, i) · f(ε(o)) · f(ε(i)), where
+    f(x) = sign(x)√|x|. The factors can be pulled out of the product with the input, so that every row of a batch may
+    have noise of its own for the price of one matrix product.
 
     Args:
         inputs, outputs: their numbers.
         size: σ₀ of the initial noise.
 
     Attributes:
-        noise: f(ε) of inputs `(1 or n, inputs)` and outputs `(1 or n, outputs)`; None: the mean weights.
+        noise: what `forward` applies; None: the mean weights.
     """
 
     def __init__(self, inputs: int, outputs: int, size: float = 0.5) -> None:
         super().__init__()
-        self.mean = nn.Linear(inputs, outputs)
         bound = 1 / math.sqrt(inputs)
+        self.mean = nn.Linear(inputs, outputs)
         nn.init.uniform_(self.mean.weight, -bound, bound)
         nn.init.uniform_(self.mean.bias, -bound, bound)
         self.weight_deviation = nn.Parameter(torch.full((outputs, inputs), size * bound))
         self.bias_deviation = nn.Parameter(torch.full((outputs,), size * bound))
-        self.noise: tuple[Tensor, Tensor] | None = None
+        self.noise: Noise | None = None
 
-    def draw_noise(self, generator: torch.Generator, count: int = 1) -> None:
-        """New noise: one for all rows of the batches to come, or one for each of `count` rows."""
+    def draw_noise(self, generator: torch.Generator, count: int = 1) -> Noise:
+        """New noise: one for all rows of a batch, or one for each of `count` rows."""
         outputs, inputs = self.weight_deviation.shape
         normal = torch.empty(count, inputs + outputs).normal_(generator=generator)
         spread = normal.sign() * normal.abs().sqrt()
-        self.noise = spread[:, :inputs], spread[:, inputs:]
+        return spread[:, :inputs], spread[:, inputs:]
 
     def forward(self, features: Tensor) -> Tensor:
         """Map a batch `(n, inputs)` to `(n, outputs)`."""
@@ -80,8 +84,8 @@ class NoisyLinear(nn.Module):
         if self.noise is None:
             return outputs
         of_inputs, of_outputs = self.noise
-        noisy = nn.functional.linear(features * of_inputs, self.weight_deviation, self.bias_deviation)
-        return outputs + noisy * of_outputs
+        deviations = nn.functional.linear(features * of_inputs, self.weight_deviation, self.bias_deviation)
+        return outputs + deviations * of_outputs
 
 
 class Scaled(nn.Module):
