@@ -126,6 +126,7 @@ class GridSensor:
     unity_one_hot = classmethod(presets.unity_one_hot)
     unity_counting = classmethod(presets.unity_counting)
     minatar = classmethod(presets.minatar)
+    universal = classmethod(presets.universal)
 
     def _space(self) -> spaces.Box:
         if self.dtype == "uint8":

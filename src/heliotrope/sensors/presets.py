@@ -1,4 +1,4 @@
-"""Ready-made sensors: the four encodings of Unity ML-Agents, and planes in the manner of MinAtar.
+"""Ready-made sensors: one for every world of this library, the four encodings of Unity ML-Agents, MinAtar's planes.
 
 They are bound to `GridSensor` as class methods (`GridSensor.unity_channel(...)`).
 """
@@ -8,13 +8,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .channels import TAG, Bins, Channel, Count, Occupied, OneHot, Property
+from .channels import TAG, Bins, Channel, Count, InWorld, Occupied, OneHot, Property
 from .spec import GridSpec
 
 if TYPE_CHECKING:
     from .grid import GridSensor
 
-__all__ = ["minatar", "unity_channel", "unity_channel_hot", "unity_counting", "unity_one_hot"]
+__all__ = ["ROLES", "minatar", "unity_channel", "unity_channel_hot", "unity_counting", "unity_one_hot", "universal"]
+
+ROLES: dict[str, tuple[str, ...]] = {
+    "goal": ("target", "digit", "goal", "harbour"),
+    "obstacle": ("wall", "reef"),
+    "danger": ("danger", "raider"),
+    "human": ("human",),
+    "drink": ("drink",),
+    "food": ("food",),
+    "gold": ("gold",),
+    "silver": ("silver",),
+    "right": ("right",),
+    "down": ("down",),
+    "left": ("left",),
+    "up": ("up",),
+    "light": ("light",),
+    "tip": ("tip",),
+    "segment": ("segment",),
+    "shoal": ("shoal",),
+    "fortified": ("fortified",),
+}
+"""The planes of `universal`, and the tags that each of them shows: what means the same to an agent shares a plane."""
 
 
 def _values(owner: str, tags: Sequence[str], depths: Sequence[int], values: Sequence[str] | None) -> tuple[str, ...]:
@@ -125,3 +146,26 @@ def minatar(
     """
     spec = GridSpec(shape, rotate="none")
     return cls(spec, [Occupied((tag,)) for tag in tags], **{"dtype": "bool", **options})
+
+
+def universal(
+    cls: type[GridSensor], /, shape: tuple[int, int] = (21, 21), cell: float = 1.0, **options: Any
+) -> GridSensor:
+    """One declaration that says what matters in every world of this library.
+
+    There is a plane for each role (`ROLES`), then planes for the numbers of things (`availability` of a source,
+    `visits` of a tile, `levels` of a fortification) and of the world (`drink_satiation`, `food_satiation`), and the
+    bounds. What a world lacks is never there, so its planes stay 0, and the observation space is the same everywhere.
+    The agent is in the middle of the window, which does not turn; in worlds that are looked at from outside, the
+    middle of the window is theirs.
+
+    Args:
+        cls: the sensor class.
+        shape: rows and columns; 21 x 21 unit cells show the whole of a world that is 21 units wide.
+        cell: side of a cell.
+        **options: further arguments of `GridSensor`.
+    """
+    channels: list[Channel] = [Occupied(tags) for tags in ROLES.values()]
+    channels += [Property(name, default=0.0) for name in ("availability", "visits", "levels")]
+    channels += [Property(name, of="world", default=0.0) for name in ("drink_satiation", "food_satiation")]
+    return cls(GridSpec(shape, cell, rotate="none"), [*channels, InWorld()], **options)
