@@ -27,12 +27,18 @@ from heliotrope.engine.factory import VECTOR_ENV_KEYWORDS
 from heliotrope.engine.scene import Scene
 from heliotrope.media import Cell, contact_sheet, save_gif, save_png
 from heliotrope.registration import full_id
-from heliotrope.sensors import CameraSensor, GridSensor, RaySensor
+from heliotrope.sensors import GridSensor, RaySensor
 
 SENSORS = ("grid", "rays", "camera")
 WORLD_SIDE = 420
-PANEL_SIDE = 120
-FOOTPRINT = (255, 0, 255)
+CAPTION = 22
+"""Height of a caption with its margin."""
+LEAST_SCALE = 4
+"""Cells of so many pixels and more are drawn with lines between them."""
+FOOTPRINT, FIRST_RAY = (255, 0, 255), (255, 150, 0)
+LINE = (24, 24, 24)
+NOTHING, POSITIVE, NEGATIVE = (52, 58, 72), (255, 236, 160), (240, 90, 90)
+"""Colours of 0, 1 and -1."""
 MARGIN = (60, 60, 60)
 """Colour of what the picture of the world does not show but the sensor looks at."""
 
@@ -124,7 +130,12 @@ def make_view(name: str, kind: str, chosen: dict[str, Any]) -> VectorEnv:
 
 
 def draw_view(env: VectorEnv, title: str) -> np.ndarray:
-    """The world with the sensor's footprint, and beside it every plane of what the sensor sees: uint8 (h, w, 3)."""
+    """The world with the sensor's footprint, and beside it all that the sensor sees: uint8 (h, w, 3)."""
+    return beside(contact_sheet([[Cell(draw_world(env), title)]], side=WORLD_SIDE), draw_seen(env, WORLD_SIDE))
+
+
+def draw_world(env: VectorEnv) -> np.ndarray:
+    """The world with the sensor's footprint on it: uint8 (h, w, 3)."""
     stage = env.lanes.stage
     assert stage is not None
     scene = Scene(*(getattr(env.lanes.engine, name) for name in Scene._fields))
@@ -132,43 +143,95 @@ def draw_view(env: VectorEnv, title: str) -> np.ndarray:
     bounds = stage.layout.bounds
     assert bounds is not None
     sensor: Any = stage.sensor
-    seen = stage.rows[0]
     world = World(env.render_lane(0), bounds)
-    if isinstance(sensor, RaySensor):
-        headings = sensor.angles + (pose[2] if sensor.rotate == "yaw" else 0.0)
-        reach = seen[:, len(sensor.tags), None] * sensor.length
-        ends = pose[:2] + reach * np.stack([-np.sin(headings), np.cos(headings)], axis=1)
-        picture = world.draw([np.stack([pose[:2], end]) for end in ends])
-        panels = _rays_as_cells(sensor, seen)
-    else:
+    if not isinstance(sensor, RaySensor):
         corners = sensor.footprint(pose)
-        picture = world.draw([np.stack([corners[k], corners[(k + 1) % 4]]) for k in range(4)])
-        panels = _planes_as_cells(sensor, seen) if isinstance(sensor, GridSensor) else [Cell(seen, "camera")]
-        if isinstance(sensor, CameraSensor) and sensor.grey:
-            panels = [Cell(np.repeat(seen, 3, axis=2), "camera, grey")]
-    across = max(1, int(np.ceil(np.sqrt(len(panels)))))
-    side = PANEL_SIDE if len(panels) > 1 else WORLD_SIDE
-    rows = [panels[start : start + across] for start in range(0, len(panels), across)]
-    return beside(contact_sheet([[Cell(picture, title)]], side=WORLD_SIDE), contact_sheet(rows, side=side))
+        return world.draw([np.stack([corners[k], corners[(k + 1) % 4]]) for k in range(4)])
+    headings = sensor.angles + (pose[2] if sensor.rotate == "yaw" else 0.0)
+    reach = stage.rows[0][:, len(sensor.tags), None] * sensor.length
+    ends = pose[:2] + reach * np.stack([-np.sin(headings), np.cos(headings)], axis=1)
+    return world.draw([np.stack([pose[:2], end]) for end in ends], FIRST_RAY)
 
 
-def _planes_as_cells(sensor: GridSensor, seen: np.ndarray) -> list[Cell]:
-    """Each plane of a grid as a grey picture."""
+def draw_seen(env: VectorEnv, side: int) -> np.ndarray:
+    """What the sensor sees, about `side` pixels high and with captions: uint8 (h, w, 3)."""
+    stage = env.lanes.stage
+    assert stage is not None
+    sensor: Any = stage.sensor
+    seen = stage.rows[0]
+    if isinstance(sensor, GridSensor):
+        return draw_planes(sensor, seen, side)
+    if isinstance(sensor, RaySensor):
+        table = draw_table(seen.T, sensor.channel_names, side)
+        return contact_sheet([[Cell(table, "rays in their order; the first, at the left, is the orange one")]], side)
+    picture = np.repeat(seen, 3, axis=2) if sensor.grey else seen
+    return contact_sheet([[Cell(picture, "camera, grey" if sensor.grey else "camera")]], side)
+
+
+def draw_planes(sensor: GridSensor, seen: np.ndarray, side: int) -> np.ndarray:
+    """The planes of a grid with their names, in as many rows as fill the height best: uint8 (h, w, 3)."""
     planes = sensor.planes_of(seen)
-    return [
-        Cell(np.repeat((255 * np.abs(planes[..., index, None]) + 0.5).astype(np.uint8), 3, axis=2), name)
-        for index, name in enumerate(sensor.channel_names)
-    ]
+    names = [name.split(":", 1)[-1] for name in sensor.channel_names]
+    down = min(range(1, len(names) + 1), key=lambda rows: abs(-(-len(names) // rows) - 1.5 * rows))
+    across = -(-len(names) // down)
+    each = (side + CAPTION) // down - CAPTION
+    cells = []
+    for index, name in enumerate(names):
+        plane = planes[..., index]
+        most = np.abs(plane).max()
+        # What tells empty planes from faint ones.
+        note = " (none)" if most == 0 else "" if set(np.unique(plane)) <= {0.0, 1.0} else f" ({most:.2g})"
+        cells.append(Cell(draw_plane(plane, each), name + note))
+    return contact_sheet([cells[start : start + across] for start in range(0, len(cells), across)], side=each)
 
 
-def _rays_as_cells(sensor: RaySensor, seen: np.ndarray) -> list[Cell]:
-    """Each number of the rays as a strip, the leftmost ray at its left end."""
-    strips = (255 * seen.T + 0.5).astype(np.uint8)
-    height = max(1, seen.shape[0] // 4)
-    return [
-        Cell(np.repeat(np.repeat(strip[None, :, None], 3, axis=2), height, axis=0), name)
-        for strip, name in zip(strips, sensor.channel_names, strict=True)
-    ]
+def shade(values: np.ndarray) -> np.ndarray:
+    """Numbers in [-1, 1] as colours, small ones brighter than they are so that they can be told from nothing."""
+    strength = np.sqrt(np.abs(values))[..., None]
+    full = np.where(values[..., None] < 0, NEGATIVE, POSITIVE)
+    return (NOTHING + strength * (full - np.array(NOTHING)) + 0.5).astype(np.uint8)
+
+
+def draw_plane(plane: np.ndarray, side: int) -> np.ndarray:
+    """One plane of a grid, its cells apart, in the middle of a square: uint8 (side, side, 3)."""
+    rows, columns = plane.shape
+    scale = max(side // max(rows, columns), 1)
+    picture = np.repeat(np.repeat(shade(plane), scale, axis=0), scale, axis=1)
+    if scale >= LEAST_SCALE:
+        picture[::scale] = picture[:, ::scale] = LINE
+    square = np.full((max(side, len(picture)), max(side, picture.shape[1]), 3), LINE, np.uint8)
+    top, left = (len(square) - len(picture)) // 2, (square.shape[1] - picture.shape[1]) // 2
+    square[top : top + len(picture), left : left + picture.shape[1]] = picture
+    return square
+
+
+def draw_table(values: np.ndarray, names: Sequence[str], side: int) -> np.ndarray:
+    """Numbers in rows, each with its name above it: uint8 (side, side, 3).
+
+    Args:
+        values: (rows, columns) in [0, 1].
+        names: one per row.
+        side: the picture's side.
+    """
+    from PIL import Image, ImageDraw, ImageFont
+
+    count, columns = values.shape
+    each = side // count
+    size = min(13, each // 2)
+    width = side // columns
+    picture = np.full((side, side, 3), LINE, np.uint8)
+    image = Image.fromarray(picture)
+    draw, font = ImageDraw.Draw(image), ImageFont.load_default(size)
+    for row, name in enumerate(names):
+        draw.text((2, row * each), name.split(":", 1)[-1], fill=(235, 235, 235), font=font)
+    picture = np.array(image)
+    high = min(each - size - 6, 5 * width)
+    for row, line in enumerate(shade(values)):
+        top = row * each + size + 4
+        strip = np.repeat(np.repeat(line[None], width, axis=1), high, axis=0)
+        strip[:, ::width] = LINE
+        picture[top : top + high, : strip.shape[1]] = strip
+    return picture
 
 
 class World:
@@ -183,11 +246,12 @@ class World:
         self.picture = picture
         self.bounds = bounds
 
-    def draw(self, lines: Sequence[np.ndarray]) -> np.ndarray:
+    def draw(self, lines: Sequence[np.ndarray], first: tuple[int, int, int] = FOOTPRINT) -> np.ndarray:
         """The picture with lines on it, enlarged so that all of them fit: uint8 (h, w, 3).
 
         Args:
             lines: from and to, each (2, 2): x and y in world coordinates.
+            first: colour of the first line.
         """
         x0, _, x1, y1 = self.bounds
         height, width = self.picture.shape[:2]
@@ -199,11 +263,11 @@ class World:
         canvas = np.full((high[1] - low[1], high[0] - low[0], 3), MARGIN, np.uint8)
         canvas[-low[1] : height - low[1], -low[0] : width - low[0]] = self.picture
         thick = max(1, max(canvas.shape) // 200)
-        for start, stop in pixels - low:
+        for index, (start, stop) in enumerate(pixels - low):
             steps = int(np.abs(stop - start).max()) + 1
             for x, y in np.linspace(start, stop, steps + 1).astype(int):
                 canvas[max(y - thick // 2, 0) : y + (thick + 1) // 2, max(x - thick // 2, 0) : x + (thick + 1) // 2] = (
-                    FOOTPRINT
+                    FOOTPRINT if index else first
                 )
         return canvas
 
