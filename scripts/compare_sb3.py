@@ -22,14 +22,15 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import numpy as np
 import stable_baselines3
 import torch
-from gymnasium.spaces import Box
+from gymnasium.spaces import Dict, Space
+from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecNormalize
 
 import heliotrope
 from heliotrope.agents.a2c import A2C, A2CConfig
 from heliotrope.agents.networks import Encoder
-from heliotrope.agents.observations import OBSERVATION
+from heliotrope.agents.observations import OBSERVATION, parts_of
 from heliotrope.agents.ppo import PPO, PPOConfig
 from heliotrope.agents.sb3 import Sb3VecEnv
 from heliotrope.benchmark.episodes import run_episodes
@@ -54,20 +55,22 @@ class Case:
 
 CASES = (
     Case("GrowControl", {"difficulty": "hard", "observation": "grid"}, 300_000),
-    Case("FoodDrinkBoundedGold", {}, 300_000),
+    Case("FoodDrinkBoundedGold", {"interoception": True}, 300_000),
 )
 
 
 class OurEncoder(BaseFeaturesExtractor):
     """Our encoder inside a policy of Stable-Baselines3, which hands over images channels first."""
 
-    def __init__(self, space: Box, channels_first: bool, seen: Box) -> None:
-        encoder = Encoder({OBSERVATION: seen})
+    def __init__(self, space: Space[Any], seen: Space[Any]) -> None:
+        encoder = Encoder(parts_of(seen))
         super().__init__(space, encoder.features)
-        self.encoder, self.channels_first = encoder, channels_first
+        self.encoder, self.channels_first = encoder, is_image_space(seen)
 
-    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+    def forward(self, observations: Any) -> torch.Tensor:
         """Features of a batch."""
+        if isinstance(observations, dict):
+            return self.encoder(observations)
         images = observations.permute(0, 2, 3, 1) if self.channels_first else observations
         return self.encoder({OBSERVATION: images})
 
@@ -77,14 +80,14 @@ def evaluate(policy: Any, envs: Any) -> np.ndarray:
     return run_episodes(envs, policy, EPISODES, EVALUATION_SEED).returns
 
 
-def train_ours(case: Case, algorithm: str, seed: int) -> np.ndarray:
-    """Train and evaluate our agent."""
+def train_ours(case: Case, algorithm: str, seed: int) -> Any:
+    """Train our agent."""
     config = {"ppo": PPOConfig, "a2c": A2CConfig}[algorithm](steps=case.steps, seed=seed)
     return {"ppo": PPO, "a2c": A2C}[algorithm](config).train(case.make(config.num_envs))
 
 
 def train_theirs(case: Case, algorithm: str, seed: int) -> Any:
-    """Train and evaluate the agent of Stable-Baselines3."""
+    """Train the agent of Stable-Baselines3."""
     config: Any = {"ppo": PPOConfig, "a2c": A2CConfig}[algorithm](steps=case.steps, seed=seed)
     native = case.make(config.num_envs)
     seen = native.single_observation_space
@@ -95,8 +98,8 @@ def train_theirs(case: Case, algorithm: str, seed: int) -> Any:
         clip_reward=np.inf,
         gamma=config.discount,
     )
-    is_image = stable_baselines3.common.preprocessing.is_image_space(seen)
-    common = {
+    common: dict[str, Any] = {
+        "policy": "MultiInputPolicy" if isinstance(seen, Dict) else "MlpPolicy",
         "env": envs,
         "n_steps": config.rollout_steps,
         "learning_rate": lambda remaining: config.learning_rate * remaining,
@@ -110,7 +113,7 @@ def train_theirs(case: Case, algorithm: str, seed: int) -> Any:
         "device": "cpu",
         "policy_kwargs": {
             "features_extractor_class": OurEncoder,
-            "features_extractor_kwargs": {"channels_first": is_image, "seen": seen},
+            "features_extractor_kwargs": {"seen": seen},
             "net_arch": [],
             "normalize_images": False,
             # It cannot work on weights in channels-last memory; the encoder has initialised its own.
@@ -120,11 +123,9 @@ def train_theirs(case: Case, algorithm: str, seed: int) -> Any:
     if algorithm == "ppo":
         common["policy_kwargs"]["optimizer_kwargs"] = {"eps": 1e-5}
         batch = config.num_envs * config.rollout_steps // config.minibatches
-        model = stable_baselines3.PPO(
-            "MlpPolicy", n_epochs=config.epochs, batch_size=batch, clip_range=config.clip, **common
-        )
+        model = stable_baselines3.PPO(n_epochs=config.epochs, batch_size=batch, clip_range=config.clip, **common)
     else:
-        model = stable_baselines3.A2C("MlpPolicy", rms_prop_eps=1e-5, normalize_advantage=False, **common)
+        model = stable_baselines3.A2C(rms_prop_eps=1e-5, normalize_advantage=False, **common)
     for head, gain in ((model.policy.action_net, 0.01), (model.policy.value_net, 1.0)):
         torch.nn.init.orthogonal_(head.weight, gain)
         torch.nn.init.zeros_(head.bias)
@@ -156,9 +157,9 @@ def measure(case: Case, library: str, algorithm: str, seed: int) -> dict[str, An
 
 
 def _their_policy(model: Any, seen: Any) -> Any:
-    is_image = stable_baselines3.common.preprocessing.is_image_space(seen)
+    is_image = is_image_space(seen)
 
-    def act(observation: np.ndarray, info: Any) -> np.ndarray:
+    def act(observation: Any, info: Any) -> np.ndarray:
         observation = observation.transpose(0, 3, 1, 2) if is_image else observation
         return model.predict(observation, deterministic=False)[0]
 

@@ -35,6 +35,9 @@ PLANTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Tasks of GrowSpace as the table names them: id and settings."""
 
+GRIDWORLDS: dict[str, dict[str, Any]] = {"felt": {"interoception": True}, "seen": {}}
+"""With and without the satiations, which the default observation does not show."""
+
 
 def specs() -> Iterator[tuple[str, RunSpec]]:
     """Every run with its group."""
@@ -52,7 +55,9 @@ def specs() -> Iterator[tuple[str, RunSpec]]:
     pixels = {"steps": 500_000}
     yield "pixels control hard ppo", RunSpec(name, "ppo", 0, settings, options=pixels, episodes=400)
     for seed in SEEDS:
-        yield "gridworld ppo", RunSpec("FoodDrinkBoundedGold", "ppo", seed, options={"steps": 1_000_000}, episodes=400)
+        for task, settings in GRIDWORLDS.items():
+            options = {"steps": 1_000_000}
+            yield f"gridworld {task} ppo", RunSpec("FoodDrinkBoundedGold", "ppo", seed, settings, options=options)
     for agent in ("random", "oracle"):
         yield "gridworld baseline", RunSpec("FoodDrinkBoundedGold", agent, episodes=400)
 
