@@ -118,7 +118,7 @@ def main() -> None:
         path = FOLDER / view.file
         # Few colours: a palette halves the file and changes nothing that can be seen.
         Image.fromarray(picture).quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
-        print(f"{path.name}: {picture.shape[1]} × {picture.shape[0]}, {path.stat().st_size:,} bytes")
+        print(f"{path.name}: {picture.shape[1]} x {picture.shape[0]}, {path.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

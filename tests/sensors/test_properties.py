@@ -145,6 +145,22 @@ def test_tiles_agree_with_the_reference_both_ways(seed: int, rows: int, columns:
         np.testing.assert_array_equal(got, sensor.observe(raster, pose))
 
 
+@pytest.mark.parametrize("lattice", [False, True])
+@pytest.mark.parametrize("select", ["nearest", "all", "unity"])
+def test_crowds_agree_with_the_reference(select: Any, lattice: bool) -> None:
+    """So many objects that their cells do not fit into the lists at once, and most cells are competed for."""
+    rng = np.random.default_rng(6)
+    entities = random_entities(rng, 60, lattice, reach=5.0)
+    facts = [channel for channel in channels(select) if not isinstance(channel, Distance)]
+    spec = GridSpec((11, 10), rotate="none" if lattice else "yaw")
+    pose = (0.5, -0.5, 0.0) if lattice else (0.31, -0.22, 0.7)
+    counts = GridSensor(spec, [Count(TAGS, cap=255)]).observe(entities, pose)
+    assert counts.sum() > 110
+    assert (counts > 1).sum() > 30
+    sensor = GridSensor(spec, facts, select=select, tags=TAGS)
+    np.testing.assert_array_equal(sensor.observe(entities, pose, 2), reference(sensor, entities, None, pose, 2))
+
+
 @quick
 @given(seeds, sides, sides, st.sampled_from(["none", "quarter"]))
 def test_cropping_finished_tiles_is_the_same(seed: int, rows: int, columns: int, rotate: Any) -> None:

@@ -189,7 +189,8 @@ def shade(values: np.ndarray) -> np.ndarray:
     """Numbers in [-1, 1] as colours, small ones brighter than they are so that they can be told from nothing."""
     strength = np.sqrt(np.abs(values))[..., None]
     full = np.where(values[..., None] < 0, NEGATIVE, POSITIVE)
-    return (NOTHING + strength * (full - np.array(NOTHING)) + 0.5).astype(np.uint8)
+    colours: np.ndarray = NOTHING + strength * (full - np.array(NOTHING)) + 0.5
+    return colours.astype(np.uint8)
 
 
 def draw_plane(plane: np.ndarray, side: int) -> np.ndarray:
