@@ -441,3 +441,37 @@ def test_live_buffers_work_with_wrappers():
         for _ in range(30):
             env.step(np.ones(4, int))
     assert env.episode_count > 4
+
+
+def test_advance_is_step_without_what_learners_read_themselves():
+    envs = VectorEnv(Drift(), 3, autoreset_mode="SameStep", utility=lambda v: v.min(axis=1))
+    twin = VectorEnv(Drift(), 3, autoreset_mode="SameStep", utility=lambda v: v.min(axis=1))
+    envs.reset(seed=0), twin.reset(seed=0)
+    ends = 0
+    for _ in range(30):
+        wanted, *stepped, info = envs.step(np.full(3, 2))
+        for mine, theirs in zip(twin.advance(np.full(3, 2)), stepped, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        np.testing.assert_equal(twin.lanes.observation, wanted)
+        for lane in np.flatnonzero(stepped[1] | stepped[2]):
+            ends += 1
+            np.testing.assert_equal(
+                {key: part[lane] for key, part in twin.lanes.final_observation.items()}, info["final_obs"][lane]
+            )
+    assert ends > 3
+
+
+def test_like_makes_the_same_worlds_with_other_settings():
+    envs = VectorEnv(Drift(), 3, weights=[1.0, 2.0], levels=range(5), max_episode_steps=4)
+    twin = envs.like()
+    more = envs.like(5, autoreset_mode="SameStep", weights=None)
+    observation, _ = envs.reset(seed=1)
+    other, _ = twin.reset(seed=1)
+    np.testing.assert_equal(other, observation)
+    rewards = [each.step(np.zeros(3, int))[1] for each in (envs, twin)]
+    np.testing.assert_array_equal(*rewards)
+    assert more.num_envs == 5
+    assert more.scalarizer.is_default
+    assert more.metadata["autoreset_mode"].value == "SameStep"
+    with pytest.raises(ValueError, match="num_envs"):
+        envs.like(0)
