@@ -13,10 +13,10 @@ import sys
 from collections.abc import Sequence
 
 import heliotrope
-from heliotrope.commands import demo, envs, evaluate, play, rewards, rollout, speed, train, view
+from heliotrope.commands import demo, envs, evaluate, play, report, rewards, rollout, speed, train, view
 from heliotrope.commands.errors import CommandError
 
-_COMMANDS = (envs, rollout, play, view, train, evaluate, speed, rewards, demo)
+_COMMANDS = (envs, rollout, play, view, train, evaluate, report, speed, rewards, demo)
 
 
 def make_parser() -> argparse.ArgumentParser:
