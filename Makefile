@@ -37,9 +37,11 @@ test-oldest:  ## the contracts on the oldest supported versions (needs Python 3.
 
 bench: $(READY)  ## throughput as ratios within one run: a table and $(OUT)/throughput.json
 	$(BIN)/python benchmarks/throughput.py --json $(OUT)/throughput.json
+	$(BIN)/python benchmarks/sensors.py
 
-docs: $(READY)  ## regenerate the tables that README and docs show
+docs: $(READY)  ## regenerate the tables and pictures that README and docs show
 	$(BIN)/python scripts/make_tables.py
+	$(BIN)/python scripts/make_sensor_pictures.py
 
 clean:
 	rm -rf $(VENV) $(OUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

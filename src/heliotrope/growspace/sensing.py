@@ -142,6 +142,7 @@ def make_camera() -> CameraSensor:
         "light": (LIGHT_LEVEL, LIGHT_LEVEL, 0),
         "digit": (DIGIT_LEVEL, 0, 0),
         "segment": (0, PLANT_LEVEL, 0),
+        "tip": (0, PLANT_LEVEL, 0),
         "target": (TARGET_LEVEL, 0, 0),
     }
     spec = GridSpec((SIDE, SIDE), rotate="none", snap=False)
