@@ -13,10 +13,10 @@ import sys
 from collections.abc import Sequence
 
 import heliotrope
-from heliotrope.commands import demo, envs, evaluate, play, report, rewards, rollout, speed, train, view
+from heliotrope.commands import bench, demo, envs, evaluate, play, report, rewards, rollout, speed, train, view
 from heliotrope.commands.errors import CommandError
 
-_COMMANDS = (envs, rollout, play, view, train, evaluate, report, speed, rewards, demo)
+_COMMANDS = (envs, rollout, play, view, train, evaluate, bench, report, speed, rewards, demo)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     elif rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
-        arguments.run(arguments)
+        status: int | None = arguments.run(arguments)
         sys.stdout.flush()
     except CommandError as error:
         print(f"heliotrope: {' '.join(str(error).split())}", file=sys.stderr)
@@ -57,4 +57,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader (`head`, a pager) has gone; without this Python complains once more when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+        return 0
+    return status or 0
