@@ -10,6 +10,9 @@ episode, u(earned so far + Q).
   learning via episodic backward update"): Q(s, a) moves towards r + γ · Q(s', the best action there).
 * How far it moves: all the way where that action has always led to the same outcome, which in deterministic worlds is
   everywhere; otherwise by 1 / visits ** `step_exponent` (Even-Dar and Mansour 2003), but at least `step_floor`.
+* What an action last led to is remembered, and after every update all that is known is gone through `replays` times,
+  the states with the fewest steps left first (Sutton 1990, Dyna; with the steps left in the state this is dynamic
+  programming over the part of the world that has been seen). Actions of several outcomes keep their averages.
 * A lane explores with a probability of its own, from `exploration` down to its eighth power (Horgan et al. 2018): some
   lanes look far around, others follow what is best so far to its end. Exploring takes the action that was tried least.
 * With a utility of the whole episode, what was earned is part of the state: the same place asks for food when drink is
@@ -75,7 +78,9 @@ class TabularConfig(LearnerConfig):
         step_exponent: how the step size falls with the visits, where outcomes vary.
         step_floor: the smallest step size.
         aims: how many weighted sums are pursued at the same time for a utility of the whole episode.
-        initial: what a state is worth where a rollout stops at it and nothing is known of it.
+        initial: without `timed`, what a state is worth where a rollout stops at it and nothing is known of it. With
+            it, what led there is not learned before it is known how the episode goes on.
+        replays: how often everything known is gone through after an update.
         max_rows: how many states a table holds; when it is full, those are forgotten that were not met for longest.
     """
 
@@ -89,6 +94,7 @@ class TabularConfig(LearnerConfig):
     step_floor: float = 0.02
     aims: int = 8
     initial: float = 0.0
+    replays: int = 1
     max_rows: int = 1_000_000
 
     def check(self) -> None:
@@ -103,6 +109,7 @@ class TabularConfig(LearnerConfig):
         require(0 <= self.exploration <= 1, "exploration", self.exploration, "in [0, 1]")
         require(0 <= self.step_exponent <= 1, "step_exponent", self.step_exponent, "in [0, 1]")
         require(0 <= self.step_floor <= 1, "step_floor", self.step_floor, "in [0, 1]")
+        require(self.replays >= 0, "replays", self.replays, "at least 0")
         require(self.aims >= 1, "aims", self.aims, "at least 1")
         require(1 <= self.max_rows <= 2**30, "max_rows", self.max_rows, "in 1 … 2**30")
 
@@ -143,11 +150,14 @@ class Table:
         used: int32 (rows,): the update in which a row was last asked for.
         visits: int32 (rows, A): how often an action was learned from.
         outcomes: uint64 (rows, A): fingerprint of what it led to, or `VARIED`.
+        successors: int32 (rows, A): the row that it last led to, `NO_ROW` or `END`.
+        rewards: float32 (rows, A, c): what it last paid.
+        clock: int32 (rows,): the steps that were left.
         values: float32 (rows, k, A, c): for every aim and action, what it earns in the d reward dimensions and, last,
-            in the scalar reward.
+            in the scalar reward. NaN: it is not known where the action leads in the end.
     """
 
-    FIELDS = ("fingerprints", "used", "visits", "outcomes", "values")
+    FIELDS = ("fingerprints", "used", "clock", "visits", "outcomes", "successors", "rewards", "values")
 
     def __init__(self, aims: int, actions: int, columns: int, max_rows: int) -> None:
         self.max_rows = max_rows
@@ -156,12 +166,15 @@ class Table:
         self._allocate(min(max_rows, SMALLEST))
 
     def _allocate(self, rows: int) -> None:
-        actions = self.shape[1]
+        _, actions, columns = self.shape
         self.fingerprints = np.zeros(rows, np.uint64)
         self.used = np.zeros(rows, np.int32)
+        self.clock = np.zeros(rows, np.int32)
         self.visits = np.zeros((rows, actions), np.int32)
         self.outcomes = np.zeros((rows, actions), np.uint64)
-        self.values = np.zeros((rows, *self.shape), np.float32)
+        self.successors = np.full((rows, actions), NO_ROW, np.int32)
+        self.rewards = np.zeros((rows, actions, columns), np.float32)
+        self.values = np.full((rows, *self.shape), np.nan, np.float32)
         # At most half of the slots are taken.
         self._slots = np.full(1 << (2 * rows - 1).bit_length(), NO_ROW, np.int32)
 
@@ -193,6 +206,10 @@ class Table:
         self.count = len(kept)
         for name, array in old.items():
             getattr(self, name)[: self.count] = array[kept]
+        moved = np.full(len(old["used"]), NO_ROW, np.int32)
+        moved[kept] = np.arange(self.count)
+        successors = self.successors[: self.count]
+        successors[...] = np.where(successors >= 0, moved[successors], successors)
         _place(self._slots, self.fingerprints, self.count)
 
     def state(self) -> dict[str, np.ndarray]:
@@ -244,6 +261,7 @@ class Tabular(Learner):
     Attributes:
         tables: of plain states, with values for every aim; and, if the utility asks for it, of whole states, earnings
             included.
+        timeless: of observations; its outcomes are the fingerprints of plain states that they were last met in.
         aims: float64 (k, c): the weights of reward dimensions and scalar that each aim maximises.
         pursued: int64 (n,): the aim that a lane pursues in training, if it is none of the
         deciders: int64 (m,): lanes that act by the utility.
@@ -277,6 +295,10 @@ class Tabular(Learner):
         lanes = np.arange(workers.num_envs)
         self.deciders = lanes[:0] if self.utility is None else lanes[::DECIDERS]
         self.pursued = lanes % len(self.aims)
+        # What is known of other times shows the way on from new states, but also hides what else could be done there.
+        self.recalls = lanes // 2 % 2 == 0
+        self.timeless = Table(1, 1, 1, config.max_rows)
+        self.initial = np.nan if config.timed else config.initial
         self.updates = 0
 
     def _make_aims(self) -> np.ndarray:
@@ -314,9 +336,15 @@ class Tabular(Learner):
                     *(config.step_exponent, config.step_floor),
                 )
             change += _improve(
-                *(plain.values, plain.visits, plain.outcomes, self.aims),
+                *(plain.values, plain.visits, plain.outcomes, plain.successors, plain.rewards, self.aims),
                 *(rollout.rows[0][step], following, actions, rewards, outcomes[0][step]),
-                *(config.discount, config.initial, config.step_exponent, config.step_floor),
+                *(config.discount, self.initial, config.step_exponent, config.step_floor),
+            )
+        for _ in range(config.replays):
+            count = plain.count
+            _replay(
+                *(plain.values, plain.visits, plain.outcomes, plain.successors, plain.rewards, self.aims),
+                *(np.argsort(plain.clock[:count], kind="stable"), config.discount, self.initial),
             )
         return {"states": float(whole.count), "change": change / rollout.actions.size}
 
@@ -331,22 +359,28 @@ class Tabular(Learner):
         rewards = np.empty((length, lanes, self.columns))
         ended = np.empty((length, lanes), np.bool_)
         cuts = []
-        for table, size in zip(self.tables, sizes):
+        for table, size in zip((*self.tables, self.timeless), (*sizes, lanes), strict=True):
             table.make_space((length + 1) * size)
         worth = np.empty((lanes, self.actions))
         for step in range(length + 1):
             parts = self.observer.current()
-            for index, key in enumerate(self._fingerprints(parts)):
+            observed, states = self._fingerprints(parts)
+            for index, key in enumerate(states):
                 keys[index][step] = key if index == 0 else key[deciders]
                 rows[index][step] = self.tables[index].find_or_add(keys[index][step], self.updates)
+            if STEPS_LEFT in parts:
+                found = rows[0][step]
+                self.tables[0].clock[found[found >= 0]] = parts[STEPS_LEFT][found >= 0, 0]
             if self.utility is not None:
                 earned[step] = parts[EARNED][deciders]
             if step == length:
                 break
             plain = self.tables[0]
-            _rate(plain.values, plain.visits, self.aims, self.pursued, rows[0][step], worth)
+            _rate(plain.values, self.aims, self.pursued, rows[0][step], worth)
+            self._remember(observed, states[0], worth)
             if self.utility is not None:
                 worth[deciders] = self._decide(rows[0][step, deciders], rows[1][step], earned[step])
+            self._fall_back(observed, self.pursued, worth, self.recalls)
             chance = torch.rand((2, lanes), generator=self.generator).numpy()
             _choose(worth, plain.visits, rows[0][step], chance, self.exploration, actions[step])
             rewards[step, :, -1], terminated, truncated = self.step(actions[step])
@@ -359,7 +393,7 @@ class Tabular(Learner):
         following = [np.where(end, END, found[1:]).astype(np.int32) for end, found in zip(ends, rows)]
         following_earned = earned[1:].copy()
         for step, cut, parts in cuts:
-            for index, key in enumerate(self._fingerprints(parts)):
+            for index, key in enumerate(self._fingerprints(parts)[1]):
                 chosen = cut if index == 0 else cut[deciders]
                 found = self.tables[index].find(key if index == 0 else key[deciders])
                 following[index][step, chosen] = found[chosen]
@@ -367,17 +401,46 @@ class Tabular(Learner):
                 following_earned[step, cut[deciders]] = parts[EARNED][deciders][cut[deciders]]
         return _Rollout(keys, rows, earned, actions, rewards, ended, following, following_earned)
 
-    def _fingerprints(self, parts: Parts) -> list[np.ndarray]:
-        """For every table, the fingerprints uint64 (n,) of the lanes' states."""
-        plain = np.zeros(len(next(iter(parts.values()))), np.uint64)
+    def _fingerprints(self, parts: Parts) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Fingerprints uint64 (n,) of the lanes' observations, and for every table of their states."""
+        observed = np.zeros(len(next(iter(parts.values()))), np.uint64)
         for name in sorted(parts):
-            if name != EARNED:
-                _mix(_words(parts[name]), plain)
-        if EARNED not in parts:
-            return [plain]
-        whole = plain.copy()
-        _mix(_words(parts[EARNED]), whole)
-        return [plain, whole]
+            if name not in (EARNED, STEPS_LEFT):
+                _mix(_words(parts[name]), observed)
+        states = [observed.copy()]
+        for name in (STEPS_LEFT, EARNED):
+            if name in parts:
+                if name == EARNED:
+                    states.append(states[0].copy())
+                _mix(_words(parts[name]), states[-1])
+        return observed, states
+
+    def _fall_back(self, observed: np.ndarray, pursued: np.ndarray, worth: np.ndarray, allowed: np.ndarray) -> None:
+        """Where nothing is known, take what actions are worth from another time at which the same was observed.
+
+        Args:
+            observed: fingerprints of observations, (n,).
+            pursued: the aim of each, (n,).
+            worth: (n, A), completed in place.
+            allowed: bool (n,), where to do so.
+        """
+        if not self.config.timed:
+            return
+        lost = np.flatnonzero(np.isneginf(worth).all(axis=1) & allowed)
+        rows = self.timeless.find(observed[lost])
+        lost, rows = lost[rows >= 0], rows[rows >= 0]
+        if len(lost):
+            elsewhere = np.empty((len(lost), self.actions))
+            states = self.tables[0].find(self.timeless.outcomes[rows, 0])
+            _rate(self.tables[0].values, self.aims, pursued[lost], states, elsewhere)
+            worth[lost] = elsewhere
+
+    def _remember(self, observed: np.ndarray, states: np.ndarray, worth: np.ndarray) -> None:
+        """Note where something is known, for `_fall_back`."""
+        if self.config.timed:
+            known = ~np.isneginf(worth).all(axis=1)
+            rows = self.timeless.find_or_add(observed[known], self.updates)
+            self.timeless.outcomes[rows[rows >= 0], 0] = states[known][rows >= 0]
 
     def _candidates(
         self, plain: np.ndarray, whole: np.ndarray, earned: np.ndarray
@@ -398,8 +461,8 @@ class Tabular(Learner):
         values = np.empty((*shape, self.columns), np.float32)
         states, earnings = self.tables
         _propose(
-            *(states.values, states.visits, self.aims, plain),
-            *(earnings.values, earnings.visits, whole),
+            *(states.values, self.aims, plain),
+            *(earnings.values, whole),
             *(actions, values, known),
         )
         totals = earned[:, None] + values[:, :, :-1]
@@ -417,28 +480,30 @@ class Tabular(Learner):
         """The vectors (n, c) of the best actions: 0 at the end, `initial` where nothing is known."""
         _, values, worth = self._candidates(plain, whole, earned)
         lanes, best = np.arange(len(worth)), worth.argmax(axis=1)
-        vectors = np.where(np.isneginf(worth[lanes, best])[:, None], self.config.initial, values[lanes, best])
+        vectors = np.where(np.isneginf(worth[lanes, best])[:, None], self.initial, values[lanes, best])
         vectors[plain == END] = 0.0
         return vectors
 
     # --- acting --------------------------------------------------------------------------------------------------
 
     def choose(self, parts: Parts, greedy: bool, generator: torch.Generator) -> np.ndarray:
-        """The best actions; where no table knows the state, a random one.
+        """The best actions; in an unknown state those of another time at which the same was observed, or random ones.
 
         Args:
             parts: the observation.
             greedy: otherwise explore as the lane that explores least did in training.
             generator: of random choices.
         """
-        rows = [table.find(key) for table, key in zip(self.tables, self._fingerprints(parts))]
-        lanes = len(rows[0])
+        observed, states = self._fingerprints(parts)
+        rows = [table.find(key) for table, key in zip(self.tables, states)]
+        lanes = len(observed)
         worth = np.empty((lanes, self.actions))
         plain = self.tables[0]
         if self.utility is None:
-            _rate(plain.values, plain.visits, self.aims, np.zeros(lanes, np.int64), rows[0], worth)
+            _rate(plain.values, self.aims, np.zeros(lanes, np.int64), rows[0], worth)
         else:
             worth = self._decide(rows[0], rows[1], parts[EARNED])
+        self._fall_back(observed, np.zeros(lanes, np.int64), worth, np.ones(lanes, np.bool_))
         chance = torch.rand((2, lanes), generator=generator).numpy()
         exploration = np.full(lanes, 0.0 if greedy else self.exploration[-1])
         actions = np.empty(lanes, np.int64)
@@ -449,11 +514,11 @@ class Tabular(Learner):
 
     def parameters_state(self) -> dict[str, Any]:
         """The tables."""
-        return {"tables": [to_tensors(table.state()) for table in self.tables]}
+        return {"tables": [to_tensors(table.state()) for table in (*self.tables, self.timeless)]}
 
     def load_parameters(self, state: Mapping[str, Any]) -> None:
         """Take over tables."""
-        for table, kept in zip(self.tables, state["tables"], strict=True):
+        for table, kept in zip((*self.tables, self.timeless), state["tables"], strict=True):
             table.load_state(to_arrays(kept))
 
     def learning_state(self) -> dict[str, Any]:
@@ -573,11 +638,11 @@ def _weigh(aim: np.ndarray, vector: np.ndarray) -> float:
 
 
 @numba.njit(cache=True)
-def _best_for(aim: np.ndarray, visits: np.ndarray, values: np.ndarray) -> int:
-    """The action that is best for an aim (c,), of those that were tried: visits (A,), values (A, c); or -1."""
+def _best_for(aim: np.ndarray, values: np.ndarray) -> int:
+    """The action that is best for an aim (c,), of those that are known: values (A, c); or -1."""
     best, most = -1, -np.inf
-    for action in range(len(visits)):
-        if visits[action] > 0:
+    for action in range(len(values)):
+        if not np.isnan(values[action, -1]):
             worth = _weigh(aim, values[action])
             if worth > most:
                 best, most = action, worth
@@ -585,26 +650,22 @@ def _best_for(aim: np.ndarray, visits: np.ndarray, values: np.ndarray) -> int:
 
 
 @numba.njit(cache=True)
-def _rate(
-    values: np.ndarray, visits: np.ndarray, aims: np.ndarray, pursued: np.ndarray, rows: np.ndarray, worth: np.ndarray
-) -> None:
+def _rate(values: np.ndarray, aims: np.ndarray, pursued: np.ndarray, rows: np.ndarray, worth: np.ndarray) -> None:
     """Write what actions are worth for the aims that lanes pursue, (n, A), -∞ where nothing is known."""
     for lane in range(len(rows)):
         row, aim = rows[lane], pursued[lane]
         for action in range(worth.shape[1]):
             worth[lane, action] = -np.inf
-            if row >= 0 and visits[row, action] > 0:
+            if row >= 0 and not np.isnan(values[row, aim, action, -1]):
                 worth[lane, action] = _weigh(aims[aim], values[row, aim, action])
 
 
 @numba.njit(cache=True)
 def _propose(
     values: np.ndarray,
-    visits: np.ndarray,
     aims: np.ndarray,
     rows: np.ndarray,
     whole_values: np.ndarray,
-    whole_visits: np.ndarray,
     whole_rows: np.ndarray,
     actions: np.ndarray,
     vectors: np.ndarray,
@@ -613,21 +674,21 @@ def _propose(
     """Write candidates (n, A + k): all actions by the whole states, then what is best for every aim.
 
     Args:
-        values, visits, aims, rows: of plain states, with rows (n,).
-        whole_values, whole_visits, whole_rows: of whole states.
+        values, aims, rows: of plain states, with rows (n,).
+        whole_values, whole_rows: of whole states.
         actions, vectors, known: written.
     """
-    count = visits.shape[1]
+    count = values.shape[2]
     vectors[...] = 0.0
     for lane in range(len(rows)):
         row, whole = rows[lane], whole_rows[lane]
         for action in range(count):
             actions[lane, action] = action
-            known[lane, action] = whole >= 0 and whole_visits[whole, action] > 0
+            known[lane, action] = whole >= 0 and not np.isnan(whole_values[whole, 0, action, -1])
             if known[lane, action]:
                 vectors[lane, action] = whole_values[whole, 0, action]
         for aim in range(len(aims)):
-            best = _best_for(aims[aim], visits[row], values[row, aim]) if row >= 0 else -1
+            best = _best_for(aims[aim], values[row, aim]) if row >= 0 else -1
             actions[lane, count + aim] = max(best, 0)
             known[lane, count + aim] = best >= 0
             if best >= 0:
@@ -688,6 +749,14 @@ def _note(
 
 
 @numba.njit(cache=True)
+def _moved(value: float, target: float, size: float) -> float:
+    """A value after a step towards a target; NaN stands for not knowing."""
+    if np.isnan(target):
+        return value
+    return target if np.isnan(value) else value + size * (target - value)
+
+
+@numba.njit(cache=True)
 def _approach(
     values: np.ndarray,
     visits: np.ndarray,
@@ -714,7 +783,7 @@ def _approach(
             continue
         size = _note(visits, outcomes, row, action, led_to[lane], exponent, floor)
         for column in range(targets.shape[1]):
-            values[row, 0, action, column] += size * (targets[lane, column] - values[row, 0, action, column])
+            values[row, 0, action, column] = _moved(values[row, 0, action, column], targets[lane, column], size)
 
 
 @numba.njit(cache=True)
@@ -722,6 +791,8 @@ def _improve(
     values: np.ndarray,
     visits: np.ndarray,
     outcomes: np.ndarray,
+    successors: np.ndarray,
+    paid: np.ndarray,
     aims: np.ndarray,
     rows: np.ndarray,
     following: np.ndarray,
@@ -736,7 +807,7 @@ def _improve(
     """Q-learning for every aim: Q(s, a) towards r + γ · Q(s', the best action for the aim there).
 
     Args:
-        values, visits, outcomes: of the table.
+        values, visits, outcomes, successors, paid: of the table (`paid`: its rewards).
         aims: (k, c), weights.
         rows, actions: (n,), what to update.
         following: (n,), the rows of the next states, `NO_ROW` or `END`.
@@ -753,14 +824,59 @@ def _improve(
         if row < 0:
             continue
         size = _note(visits, outcomes, row, action, led_to[lane], exponent, floor)
+        successors[row, action] = after
+        for column in range(rewards.shape[1]):
+            paid[row, action, column] = rewards[lane, column]
         before = values[row, 0, action, -1]
         for aim in range(len(aims)):
-            best = _best_for(aims[aim], visits[after], values[after, aim]) if after >= 0 else -1
+            best = _best_for(aims[aim], values[after, aim]) if after >= 0 else -1
             for column in range(rewards.shape[1]):
                 future = 0.0 if after == END else initial
                 if best >= 0:
                     future = values[after, aim, best, column]
-                error = rewards[lane, column] + discount * future - values[row, aim, action, column]
-                values[row, aim, action, column] += size * error
-        change += abs(values[row, 0, action, -1] - before)
+                target = rewards[lane, column] + discount * future
+                values[row, aim, action, column] = _moved(values[row, aim, action, column], target, size)
+        if not np.isnan(before):
+            change += abs(values[row, 0, action, -1] - before)
     return change
+
+
+@numba.njit(cache=True)
+def _replay(
+    values: np.ndarray,
+    visits: np.ndarray,
+    outcomes: np.ndarray,
+    successors: np.ndarray,
+    rewards: np.ndarray,
+    aims: np.ndarray,
+    order: np.ndarray,
+    discount: float,
+    initial: float,
+) -> None:
+    """Set all values anew from what is known, where an action has always led to the same.
+
+    Args:
+        values, visits, outcomes, successors, rewards: of the table.
+        aims: (k, c), weights.
+        order: (count,), the rows in the order in which to go through them.
+        discount, initial: see the configuration.
+    """
+    best = np.empty((len(order), len(aims)), np.int32)
+    for row in order:
+        for aim in range(len(aims)):
+            best[row, aim] = _best_for(aims[aim], values[row, aim])
+    for row in order:
+        for action in range(visits.shape[1]):
+            after = successors[row, action]
+            if visits[row, action] == 0 or outcomes[row, action] == VARIED or after == NO_ROW:
+                continue
+            for aim in range(len(aims)):
+                chosen = best[after, aim] if after >= 0 else -1
+                for column in range(rewards.shape[2]):
+                    future = 0.0 if after == END else initial
+                    if chosen >= 0:
+                        future = values[after, aim, chosen, column]
+                    target = rewards[row, action, column] + discount * future
+                    values[row, aim, action, column] = _moved(values[row, aim, action, column], target, 1.0)
+        for aim in range(len(aims)):
+            best[row, aim] = _best_for(aims[aim], values[row, aim])
