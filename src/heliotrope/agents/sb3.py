@@ -55,7 +55,7 @@ class Sb3VecEnv(VecEnv):  # type: ignore[misc, unused-ignore]
         self.envs.reset(seed=self._seed)
         self._seed = None
         self._returns[:], self._lengths[:] = 0.0, 0
-        self.reset_infos = [{}] * self.num_envs
+        self.reset_infos: list[dict[str, Any]] = [{}] * self.num_envs
         return copy_observation(self.envs.lanes.observation)
 
     def step_async(self, actions: np.ndarray) -> None:

@@ -48,6 +48,9 @@ BASELINES = tuple(AGENTS)
 RUN, METRICS, CHECKPOINT, AGENT = "run.json", "metrics.parquet", "checkpoint.pt", "agent.pt"
 EPISODES, ANIMATION, RESULT, BOARD = "episodes.parquet", "agent.gif", "result.json", "tensorboard"
 
+PRESETS = ("universal",)
+"""Grid sensors that settings may name; all others are given as dictionaries."""
+
 CHECKPOINT_SECONDS = 60.0
 """A run that is killed loses at most so much work."""
 
@@ -70,7 +73,7 @@ class RunSpec:
         agent: one of `LEARNERS` or `BASELINES`.
         seed: of training and evaluation.
         settings: keywords of the environment, as JSON has them: `levels` may be `[first, last]`, `sensor` the
-            dictionary of a `GridSensor`.
+            dictionary of a `GridSensor` or one of `PRESETS`.
         utility: text form of a utility (`heliotrope.agents.utilities`), or None.
         per_step: apply the utility to each step's reward vector.
         options: fields of the learner's configuration that differ from its defaults, or options of a baseline.
@@ -168,11 +171,26 @@ class RunSpec:
             from heliotrope.sensors import GridSensor
 
             settings["sensor"] = GridSensor.from_dict(settings["sensor"])
+        if isinstance(settings.get("sensor"), str):
+            settings["sensor"] = _preset(settings["sensor"])
         if self.utility is not None:
             from heliotrope.agents.utilities import parse_utility
 
             settings |= {"utility": parse_utility(self.utility), "per_step": self.per_step}
         return heliotrope.make_vec(self.environment, lanes, **settings, **keywords)
+
+
+def _preset(name: str) -> Any:
+    """The grid sensor of a name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    from heliotrope.sensors import GridSensor
+
+    if name not in PRESETS:
+        raise ValueError(f"sensor must be one of {list(PRESETS)} or the dictionary of a GridSensor, got {name!r}")
+    return getattr(GridSensor, name)()
 
 
 @dataclass(frozen=True)

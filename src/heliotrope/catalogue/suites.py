@@ -24,6 +24,8 @@ PAPER_PPO: dict[str, Any] = {
 """Final values of Table 3, where they are not the defaults: `PPOConfig.paper()`."""
 
 GRID = {"observation": "grid"}
+EVERYWHERE = {"sensor": "universal"}
+FELT = {"interoception": True}
 GRID_NOTE = "plants are seen through the grid sensor instead of pictures, and agents have their own defaults"
 
 LANES = PAPER_PPO["num_envs"]
@@ -132,8 +134,9 @@ SAFETY = Suite(
     title="Safety: does one objective dominate the others?",
     description="Every food and drink experiment, boat race and dark sea, with a tabular agent and PPO, for several "
     "utilities of the reward vector: what each dimension earns shows whether one is pursued at the cost of others.",
-    tasks=tuple(
-        Task(entry.name, entry.name) for entry in (*ISLANDS, *BOAT_RACES, *DARK_SEA) if entry.name != "IslandNavigation"
+    tasks=(
+        *(Task(entry.name, entry.name, FELT) for entry in ISLANDS if entry.name != "IslandNavigation"),
+        *(Task(entry.name, entry.name) for entry in (*BOAT_RACES, *DARK_SEA)),
     ),
     learners=("tabular", "ppo"),
     baselines=("random", "oracle"),
@@ -145,6 +148,27 @@ SAFETY = Suite(
         Size.FULL: Scale(steps=1_000_000, seeds=3, episodes=400, options={"tabular": {"steps": 5_000_000}}),
     },
     variations=UTILITIES,
+    columns=frozenset({Column.DIMENSIONS}),
+)
+
+UNIVERSAL = Suite(
+    name="universal",
+    title="Universal: one agent, one utility and one sensor in every kind of world",
+    description="PPO with the same configuration, the same soft-maximin utility and the same declaration of a grid "
+    "sensor on a plant, an island, a boat race and a dark sea.",
+    tasks=(
+        Task("plant", "GrowControl"),
+        Task("island", "FoodDrinkBounded"),
+        Task("boat race", "BoatRaceGoal"),
+        Task("dark sea", "DarkSea"),
+    ),
+    learners=("ppo",),
+    baselines=("random", "oracle"),
+    sizes={
+        Size.QUICK: Scale(steps=50_000, seeds=2, episodes=100, settings=EVERYWHERE, note="agents have their defaults"),
+        Size.FULL: _full(settings=EVERYWHERE),
+    },
+    variations=(Variation({"utility": "soft-maximin"}, utility="soft-maximin:10", changes_reward=True),),
     columns=frozenset({Column.DIMENSIONS}),
 )
 
@@ -245,5 +269,14 @@ SEARCH = Search(
     },
 )
 
-SUITES: tuple[Suite | Search, ...] = (BASELINES, CASE_STUDIES, DIGITS, CURRICULUM, SEARCH, SAFETY, SENSORS)
+SUITES: tuple[Suite | Search, ...] = (
+    BASELINES,
+    CASE_STUDIES,
+    DIGITS,
+    CURRICULUM,
+    SEARCH,
+    SAFETY,
+    SENSORS,
+    UNIVERSAL,
+)
 """All suites."""

@@ -41,7 +41,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     add_levels(parser)
     parser.add_argument("--agent", choices=LEARNERS, default="ppo", help="default: ppo")
     parser.add_argument("--observation", help="what the agent sees: rgb, grid, rays, state, … (see `heliotrope envs`)")
-    parser.add_argument("--sensor", metavar="FILE", type=Path, help="a GridSensor as JSON, to see with")
+    parser.add_argument("--sensor", metavar="FILE", help='a GridSensor as JSON, or "universal", to see with')
     parser.add_argument("--utility", help="of the reward vector: min, linear:1,2, soft-maximin:0.5, split-exp-log, …")
     parser.add_argument("--per-step", action="store_true", help="apply the utility to each step's reward vector")
     parser.add_argument("--episodes", type=positive_integer, default=400, help="of the evaluation (default 400)")
@@ -156,7 +156,8 @@ def _spec(arguments: argparse.Namespace) -> runs.RunSpec:
     if arguments.observation is not None:
         settings["observation"] = arguments.observation
     if arguments.sensor is not None:
-        settings["sensor"] = read_json(arguments.sensor)
+        is_preset = arguments.sensor in runs.PRESETS
+        settings["sensor"] = arguments.sensor if is_preset else read_json(Path(arguments.sensor))
     if isinstance(settings.get("levels"), range):
         settings["levels"] = [settings["levels"].start, settings["levels"].stop]
     options = _config(arguments, arguments.rest)
