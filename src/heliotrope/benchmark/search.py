@@ -15,7 +15,8 @@ disk was full or a process was killed, the search stops and tries that trial aga
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -202,12 +203,14 @@ def conduct(
 
     Raises:
         ImportError: Optuna is not installed.
+        OSError: its database, or a file, cannot be written.
         KeyboardInterrupt: the user pressed Ctrl-C; the search goes on the next time.
     """
     found = []
     for part in search.parts:
         plan = _Plan(search, part, search.sizes[size], seeds, steps)
-        trials = _conduct_part(plan, study, executor, watch)
+        with _database_errors(study.folder / DATABASE):
+            trials = _conduct_part(plan, study, executor, watch)
         found.append(Found(part, tuple(trials)))
         if study.failures:
             return found
@@ -377,6 +380,18 @@ def _sampler(part: Part) -> Any:
             return tpe.sample_independent(study, trial, param_name, param_distribution)
 
     return Sampler()
+
+
+@contextmanager
+def _database_errors(path: Path) -> Iterator[None]:
+    """What goes wrong with the database is like what goes wrong with any other file."""
+    optuna = _optuna()
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (optuna.exceptions.StorageInternalError, SQLAlchemyError) as error:
+        raise OSError(f"{path}: {error.__cause__ or error}") from error
 
 
 def _optuna() -> Any:
