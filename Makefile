@@ -7,7 +7,7 @@ OUT    ?= out
 # Two workers, each with whole files: what a file compiles is compiled once.
 PYTEST ?= -n 2 --dist loadfile
 
-.PHONY: demo test test-all test-oldest lint bench docs clean
+.PHONY: demo gallery test test-all test-oldest lint bench docs clean
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "heliotrope needs Python 3.11 or newer, found " + sys.version)'
@@ -16,8 +16,11 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-demo: $(READY)  ## random, stay and oracle on every task: a table, animations, a contact sheet
-	$(BIN)/heliotrope demo --out $(OUT)/demo
+demo: $(READY)  ## a quick benchmark of plants, gridworlds and sensors: a table, and a page to look at
+	$(BIN)/heliotrope bench demo --out $(OUT)/demo
+
+gallery: $(READY)  ## random, stay, oracle and planner on every task: tables, animations, contact sheets
+	$(BIN)/heliotrope gallery --out $(OUT)/gallery
 
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks scripts

@@ -15,10 +15,22 @@ from heliotrope.catalogue import ENVIRONMENTS
 from heliotrope.cli import main
 from heliotrope.commands.arguments import make_policy, setting
 from heliotrope.commands.console import Progress, format_table, mean_and_deviation
-from heliotrope.commands.demo import gridworld_cases, plant_cases
 from heliotrope.commands.families import build_family
+from heliotrope.commands.gallery import gridworld_cases, plant_cases
 
-COMMANDS = ("envs", "rollout", "play", "speed", "rewards", "demo")
+COMMANDS = (
+    "envs",
+    "rollout",
+    "play",
+    "view",
+    "train",
+    "evaluate",
+    "bench",
+    "report",
+    "speed",
+    "rewards",
+    "gallery",
+)
 
 
 def run(capsys, *argv):
@@ -84,9 +96,9 @@ def test_every_command_has_help(capsys, command):
         (("speed", "--seconds", "-1"), "--seconds"),
         (("speed", "--set", "size=40"), "need an ID"),
         (("envs", "nothing of the kind"), "no id contains"),
-        (("demo",), "--out"),
-        (("demo", "--out", "/dev/null/x"), "Not a directory"),
-        (("demo", "--out", "{tmp}", "--only", "nothing of the kind"), "no environment's title contains"),
+        (("gallery",), "--out"),
+        (("gallery", "--out", "/dev/null/x"), "Not a directory"),
+        (("gallery", "--out", "{tmp}", "--only", "nothing of the kind"), "no environment's title contains"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(capsys, tmp_path, argv, expected):
@@ -225,10 +237,10 @@ def test_episodes_are_those_of_single_environments(name):
         assert values.tolist() == pytest.approx([item[1][name] for item in found])
 
 
-# --- demo ------------------------------------------------------------------------------------------------------------
+# --- gallery ---------------------------------------------------------------------------------------------------------
 
 
-def test_demo_cases_cover_everything():
+def test_gallery_cases_cover_everything():
     cases = [*plant_cases(), *gridworld_cases()]
     assert {case.name for case in cases} == {entry.name for entry in ENVIRONMENTS}
     assert sum(case.name.startswith("Grow") for case in cases) == 9
@@ -237,9 +249,9 @@ def test_demo_cases_cover_everything():
 @pytest.mark.parametrize(
     ("only", "pictures"), [("control hard", {"plants.png", "GrowControl.gif"}), ("boatracegoal", {"gridworlds.png"})]
 )
-def test_demo_leaves_tables_and_pictures(capsys, tmp_path, only, pictures):
+def test_gallery_leaves_tables_and_pictures(capsys, tmp_path, only, pictures):
     out = tmp_path / "new" / "folder"
-    argv = ("demo", "--out", str(out), "--episodes", "2", "--planner-episodes", "1", "--only", only)
+    argv = ("gallery", "--out", str(out), "--episodes", "2", "--planner-episodes", "1", "--only", only)
     status, text, err = run(capsys, *argv)
     assert status == 0
     assert err == ""

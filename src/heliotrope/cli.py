@@ -13,10 +13,10 @@ import sys
 from collections.abc import Sequence
 
 import heliotrope
-from heliotrope.commands import bench, demo, envs, evaluate, play, report, rewards, rollout, speed, train, view
+from heliotrope.commands import bench, envs, evaluate, gallery, play, report, rewards, rollout, speed, train, view
 from heliotrope.commands.errors import CommandError
 
-_COMMANDS = (envs, rollout, play, view, train, evaluate, bench, report, speed, rewards, demo)
+_COMMANDS = (envs, rollout, play, view, train, evaluate, bench, report, speed, rewards, gallery)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -151,6 +151,27 @@ SAFETY = Suite(
     columns=frozenset({Column.DIMENSIONS}),
 )
 
+_DEMO_SCALE = Scale(steps=60_000, seeds=1, episodes=100, note="one seed, a few seconds of training for each agent")
+
+DEMO = Suite(
+    name="demo",
+    title="Plants, gridworlds and sensors in five minutes",
+    description="PPO between the random agent and the oracle: two plant tasks seen through a grid, and one of them "
+    "through rays; needs against gold, a boat race with humans on the course, and a dark sea.",
+    tasks=(
+        Task("control hard, grid", "GrowControl", {"difficulty": "hard", **GRID}),
+        Task("control hard, rays", "GrowControl", {"difficulty": "hard", "observation": "rays"}),
+        Task("multi-stage easy, grid", "GrowMultiStage", {"difficulty": "easy", **GRID}),
+        Task("needs against gold", "FoodDrinkBoundedGold", FELT),
+        Task("boat race with humans", "BoatRaceHumans"),
+        Task("dark sea", "DarkSea"),
+    ),
+    learners=("ppo",),
+    baselines=("random", "oracle"),
+    sizes={Size.QUICK: _DEMO_SCALE, Size.FULL: _full()},
+    columns=frozenset({Column.DIMENSIONS, Column.SECONDS}),
+)
+
 UNIVERSAL = Suite(
     name="universal",
     title="Universal: one agent, one utility and one sensor in every kind of world",
@@ -278,5 +299,6 @@ SUITES: tuple[Suite | Search, ...] = (
     SAFETY,
     SENSORS,
     UNIVERSAL,
+    DEMO,
 )
 """All suites."""

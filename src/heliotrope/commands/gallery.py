@@ -1,4 +1,4 @@
-"""`heliotrope demo`: every environment with the agents that nobody has to train, as tables and pictures."""
+"""`heliotrope gallery`: every environment with the agents that nobody has to train, as tables and pictures."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ WORKERS = 4
 """How many agents run at once, at most."""
 
 OPTIONS: dict[str, dict[str, Any]] = {"planner": {"candidates": 12}}
-"""Options of agents: the planner takes most of the demo's time, and half the candidates are nearly as good."""
+"""Options of agents: the planner takes most of the gallery's time, and half the candidates are nearly as good."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """An environment as the demo runs it.
+    """An environment as the gallery runs it.
 
     Attributes:
         name: of its id.
@@ -84,7 +84,7 @@ def gridworld_cases() -> list[Case]:
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Add this command."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
-        "demo",
+        "gallery",
         help="run everything once: tables, animations, contact sheets",
         description="Run random, idle, oracle and planner agents on every task, print what they earn, and leave "
         "animations, contact sheets and the results (CSV, JSON) in a folder.",
@@ -102,7 +102,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Run the demo.
+    """Run everything.
 
     Raises:
         CommandError: the folder cannot be written, or Pillow is missing.
