@@ -30,11 +30,11 @@ def format_table(headings: Sequence[str], rows: Sequence[Sequence[str]], text_co
 
 
 def mean_and_deviation(values: np.ndarray) -> str:
-    """`mean ± standard deviation` of a sample, with digits that suit its size."""
+    """`mean ± standard deviation` of a sample, with digits that suit its size; of a single value, the value."""
     mean, deviation = float(np.mean(values)), sample_deviation(values)
     size = max(abs(mean), deviation)
     digits = 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 0.1 or size == 0 else 4
-    return f"{mean:.{digits}f} ± {deviation:.{digits}f}"
+    return f"{mean:.{digits}f} ± {deviation:.{digits}f}" if len(values) > 1 else f"{mean:.{digits}f}"
 
 
 def sample_deviation(values: np.ndarray) -> float:
