@@ -181,9 +181,7 @@ def comparison() -> str:
         spread = f" ± {means.std(ddof=1):.2f}" if len(means) > 1 else ""
         wall, busy = (np.mean([float(item[key]) for item in items]) for key in ("seconds", "processor_seconds"))
         spent = f"{wall:.0f} | {busy:.0f}"
-        lines.append(
-            f"| {name} | {algorithm} | {library} | {len(items)} | {means.mean():.2f}{spread} | {spent} |"
-        )
+        lines.append(f"| {name} | {algorithm} | {library} | {len(items)} | {means.mean():.2f}{spread} | {spent} |")
     return "\n".join(lines)
 
 
