@@ -1,27 +1,27 @@
-"""Tabular Q-learning with one value per reward dimension, for worlds whose observations repeat.
+"""Tabular reinforcement learning with one value per reward dimension, for worlds whose observations repeat.
 
-Every state has a row in a table: what each action is expected to earn from there on, in every reward dimension. States
-are told apart by the bytes of the whole observation and, as episodes are finite, by the steps that are left. The agent
-takes the action whose vector is worth most: the scalar reward that it will earn or, with a utility of the whole
-episode, u(earned so far + Q).
+Every observation has a row in a table: how often each action was taken there, and what it led to. From that follow
+vectors of values, what an action will earn in every reward dimension with so many steps left, and the agent takes the
+action whose vector is worth most: the scalar reward that it will earn or, with a utility of the whole episode,
+u(earned so far + Q).
 
-* One update plays `rollout_steps` steps in every lane and then learns from them backwards, last step first, so that
-  what an episode ends with reaches its beginning at once (Lee et al. 2019, "Sample-efficient deep reinforcement
-  learning via episodic backward update"): Q(s, a) moves towards r + γ · Q(s', the best action there).
-* How far it moves: all the way where that action has always led to the same outcome, which in deterministic worlds is
-  everywhere; otherwise by 1 / visits ** `step_exponent` (Even-Dar and Mansour 2003), but at least `step_floor`.
-* What an action last led to is remembered, and after every update all that is known is gone through `replays` times,
-  the states with the fewest steps left first (Sutton 1990, Dyna; with the steps left in the state this is dynamic
-  programming over the part of the world that has been seen). Actions of several outcomes keep their averages.
-* A lane explores with a probability of its own, from `exploration` down to its eighth power (Horgan et al. 2018): some
-  lanes look far around, others follow what is best so far to its end. Exploring takes the action that was tried least.
+* There is a value for every number of steps left (finite-horizon Q-learning; De Asis et al. 2020, "Fixed-horizon
+  temporal difference methods"), so that the agent can spend the last steps of an episode differently. A step that was
+  met once teaches all of them, because a time limit changes nothing else about the world.
+* After every rollout the values are computed anew from all that has been met: Q(s, a, n) is the mean over outcomes of
+  r + γ · Q(s', the best action there, n - 1). This is Dyna (Sutton 1990) with complete sweeps. What nobody has tried is
+  not counted on: such an action is not chosen for its value.
+* A lane explores with a probability of its own, from `exploration` down to its 24th power (as in Horgan et al. 2018):
+  some lanes look far around, others follow what is best so far to its end. Exploring takes the action that was tried
+  least. Every second lane is curious: it goes to the untried action that lies on the most valuable known way.
 * With a utility of the whole episode, what was earned is part of the state: the same place asks for food when drink is
-  plenty, and the other way round. Such states hardly ever repeat. So a table of plain states learns, from the same
-  steps, to pursue several weighted sums of the rewards (`aims`), which needs no earnings; an action is worth the most
-  that it leads to by any of them (generalised policy improvement, Barreto et al. 2017), or by what the table of whole
-  states, earnings included, has found beyond them: turning from one aim to another at the right moment.
-* A time limit is an end like any other where the steps left are part of the state; without them, a truncated episode
-  is worth the value of its last observation.
+  plenty, and the other way round. Such states hardly ever repeat. So the values are computed for several weighted sums
+  of the rewards (`aims`), which need no earnings; an action is worth the most that it leads to by any of them
+  (generalised policy improvement, Barreto et al. 2017), or by what Q-learning in a second table, of whole states with
+  earnings and steps left, has found beyond them: turning from one aim to another at the right moment. Its rollouts are
+  learned from backwards, so that an end reaches the beginning at once (Lee et al. 2019). A value there moves all the
+  way to what was met while an action's outcome has always been the same, and by 1 / visits ** `step_exponent` otherwise
+  (Even-Dar and Mansour 2003). For utilities that are not linear in random worlds this is a heuristic.
 
 Nothing that the observation leaves out can be learned: give worlds in which the agent has needs that their pictures do
 not show an observation that includes them.
@@ -45,8 +45,8 @@ from heliotrope.engine import Utility, VectorEnv
 STEPS_LEFT = "steps_left"
 """Name of the part that holds the steps before the time limit."""
 
-LONGEST_ROLLOUT = 512
-"""The most steps between two updates, where the configuration does not say."""
+LONGEST = 512
+"""The most steps to look ahead, and between two updates, where the configuration does not say."""
 
 SMALLEST = 1 << 12
 """How many rows a table begins with; it grows."""
@@ -56,6 +56,12 @@ NO_ROW = -1
 
 END = -2
 """In place of a row: the episode was over."""
+
+OUTCOMES = 4
+"""How many different outcomes of an action are told apart; further ones count as the rarest."""
+
+LEAST_EXPLORATION = 24.0
+"""The power of `exploration` with which the lane that explores least does so."""
 
 DECIDERS = 4
 """With a utility of the whole episode, every fourth lane acts by it; the others pursue an aim each."""
@@ -73,28 +79,22 @@ class TabularConfig(LearnerConfig):
 
     Attributes:
         rollout_steps: steps per lane between two updates; 0: as many as an episode can have, at most 512.
-        timed: the steps that are left are part of the state.
+        horizon: how many steps to look ahead; 0: to the time limit, but at most 512.
         exploration: probability of exploring in the lane that explores most.
-        step_exponent: how the step size falls with the visits, where outcomes vary.
-        step_floor: the smallest step size.
         aims: how many weighted sums are pursued at the same time for a utility of the whole episode.
-        initial: without `timed`, what a state is worth where a rollout stops at it and nothing is known of it. With
-            it, what led there is not learned before it is known how the episode goes on.
-        replays: how often everything known is gone through after an update.
-        max_rows: how many states a table holds; when it is full, those are forgotten that were not met for longest.
+        step_exponent: how the step size of whole states falls with the visits, where outcomes vary.
+        max_rows: how many observations, and whole states, can be told apart. When there are more, whole states that
+            were not met for longest are forgotten, and new observations are not learned.
     """
 
     steps: int = 5_000_000
     num_envs: int = 1024
     discount: float = 1.0
     rollout_steps: int = 0
-    timed: bool = True
+    horizon: int = 0
     exploration: float = 0.8
-    step_exponent: float = 0.7
-    step_floor: float = 0.02
     aims: int = 8
-    initial: float = 0.0
-    replays: int = 1
+    step_exponent: float = 0.7
     max_rows: int = 1_000_000
 
     def check(self) -> None:
@@ -106,24 +106,21 @@ class TabularConfig(LearnerConfig):
         super().check()
         require(self.frame_stack == 1, "frame_stack", self.frame_stack, "1: a table knows no frames")
         require(self.rollout_steps >= 0, "rollout_steps", self.rollout_steps, "at least 0")
+        require(self.horizon >= 0, "horizon", self.horizon, "at least 0")
         require(0 <= self.exploration <= 1, "exploration", self.exploration, "in [0, 1]")
-        require(0 <= self.step_exponent <= 1, "step_exponent", self.step_exponent, "in [0, 1]")
-        require(0 <= self.step_floor <= 1, "step_floor", self.step_floor, "in [0, 1]")
-        require(self.replays >= 0, "replays", self.replays, "at least 0")
         require(self.aims >= 1, "aims", self.aims, "at least 1")
+        require(0 <= self.step_exponent <= 1, "step_exponent", self.step_exponent, "in [0, 1]")
         require(1 <= self.max_rows <= 2**30, "max_rows", self.max_rows, "in 1 … 2**30")
 
 
 class TabularObserver(Observer):
     """What the agent sees, with the steps that are left and what was earned as they are."""
 
-    def __init__(self, envs: VectorEnv, *, timed: bool, earned: bool) -> None:
+    def __init__(self, envs: VectorEnv, *, earned: bool) -> None:
         super().__init__(envs, earned=earned)
-        self._timed = timed
         if earned:
             self.spaces[EARNED] = Box(-np.inf, np.inf, (len(envs.reward_dimensions),), np.float64)
-        if timed:
-            self.spaces[STEPS_LEFT] = Box(0, np.iinfo(np.int64).max, (1,), np.int64)
+        self.spaces[STEPS_LEFT] = Box(0, np.iinfo(np.int64).max, (1,), np.int64)
 
     def _with_earned(self, parts: Parts, returns: np.ndarray) -> Parts:
         if self._units is not None:
@@ -132,139 +129,138 @@ class TabularObserver(Observer):
 
     def current(self) -> Parts:
         """The observation of every lane."""
-        parts = super().current()
-        if self._timed:
-            engine = self.envs.lanes.engine
-            parts[STEPS_LEFT] = (engine.settings["max_steps"][0] - engine.lane["elapsed"])[:, None]
-        return parts
+        engine = self.envs.lanes.engine
+        left = engine.settings["max_steps"][0] - engine.lane["elapsed"]
+        return {**super().current(), STEPS_LEFT: left[:, None]}
 
 
 class Table:
-    """Values of actions by state. Rows are found by a 64-bit fingerprint of the state.
+    """Arrays with a row for every state. Rows are found by a 64-bit fingerprint of the state.
 
-    Two different states share a fingerprint with probability 2^-64: among ten million, some pair does with 3 · 10^-6.
+    Two different states share a fingerprint with probability 2^-64: among a million, some pair does with 3 · 10^-8.
+
+    Args:
+        fields: for each array beside the fingerprints, the shape of a row, its type, and what it begins with.
+        max_rows: how many rows there can be.
 
     Attributes:
-        count: how many states there are.
-        fingerprints: uint64 (rows,).
-        used: int32 (rows,): the update in which a row was last asked for.
-        visits: int32 (rows, A): how often an action was learned from.
-        outcomes: uint64 (rows, A): fingerprint of what it led to, or `VARIED`.
-        successors: int32 (rows, A): the row that it last led to, `NO_ROW` or `END`.
-        rewards: float32 (rows, A, c): what it last paid.
-        clock: int32 (rows,): the steps that were left.
-        values: float32 (rows, k, A, c): for every aim and action, what it earns in the d reward dimensions and, last,
-            in the scalar reward. NaN: it is not known where the action leads in the end.
+        count: how many rows are taken.
+        arrays: the arrays by name, all as long as there is space; "fingerprint" is uint64 (rows,).
     """
 
-    FIELDS = ("fingerprints", "used", "clock", "visits", "outcomes", "successors", "rewards", "values")
-
-    def __init__(self, aims: int, actions: int, columns: int, max_rows: int) -> None:
+    def __init__(self, fields: Mapping[str, tuple[tuple[int, ...], Any, float]], max_rows: int) -> None:
+        self.fields = {"fingerprint": ((), np.uint64, 0), **fields}
         self.max_rows = max_rows
-        self.count = 0
-        self.shape = (aims, actions, columns)
         self._allocate(min(max_rows, SMALLEST))
 
     def _allocate(self, rows: int) -> None:
-        _, actions, columns = self.shape
-        self.fingerprints = np.zeros(rows, np.uint64)
-        self.used = np.zeros(rows, np.int32)
-        self.clock = np.zeros(rows, np.int32)
-        self.visits = np.zeros((rows, actions), np.int32)
-        self.outcomes = np.zeros((rows, actions), np.uint64)
-        self.successors = np.full((rows, actions), NO_ROW, np.int32)
-        self.rewards = np.zeros((rows, actions, columns), np.float32)
-        self.values = np.full((rows, *self.shape), np.nan, np.float32)
+        self.count = 0
+        self.arrays = {
+            name: np.full((rows, *shape), start, dtype) for name, (shape, dtype, start) in self.fields.items()
+        }
         # At most half of the slots are taken.
         self._slots = np.full(1 << (2 * rows - 1).bit_length(), NO_ROW, np.int32)
+
+    @property
+    def space(self) -> int:
+        """How many rows there are, taken or not."""
+        return len(self.arrays["fingerprint"])
 
     def find(self, keys: np.ndarray) -> np.ndarray:
         """The rows of these states, int32 (n,), or `NO_ROW`."""
         rows = np.empty(len(keys), np.int32)
-        _find(self._slots, self.fingerprints, keys, rows)
+        _find(self._slots, self.arrays["fingerprint"], keys, rows)
         return rows
 
-    def find_or_add(self, keys: np.ndarray, update: int) -> np.ndarray:
+    def find_or_add(self, keys: np.ndarray) -> np.ndarray:
         """The same, with new rows for new states while there is space."""
         wanted = min(self.max_rows, self.count + len(keys))
-        if wanted > len(self.fingerprints):
-            self._rebuild(np.arange(self.count), min(self.max_rows, max(wanted, 2 * len(self.fingerprints))))
+        if wanted > self.space:
+            self.keep(np.arange(self.count), min(self.max_rows, max(wanted, 2 * self.space)))
         rows = np.empty(len(keys), np.int32)
-        self.count = _find_or_add(self._slots, self.fingerprints, self.used, self.count, keys, update, rows)
+        self.count = _find_or_add(self._slots, self.arrays["fingerprint"], self.count, keys, rows)
         return rows
 
-    def make_space(self, rows: int) -> None:
-        """Forget the states that were not met for longest, if there is no space for so many new ones."""
-        if self.count + rows > self.max_rows:
-            kept = max(self.max_rows // 2, self.max_rows - rows)
-            newest = np.argsort(-self.used[: self.count], kind="stable")[:kept]
-            self._rebuild(np.sort(newest), len(self.fingerprints))
+    def keep(self, rows: np.ndarray, space: int) -> None:
+        """Keep only these rows, in this order, in arrays of another length."""
+        self._fill({name: array[rows] for name, array in self.arrays.items()}, space)
 
-    def _rebuild(self, kept: np.ndarray, rows: int) -> None:
-        old = {name: getattr(self, name) for name in self.FIELDS}
-        self._allocate(rows)
-        self.count = len(kept)
-        for name, array in old.items():
-            getattr(self, name)[: self.count] = array[kept]
-        moved = np.full(len(old["used"]), NO_ROW, np.int32)
-        moved[kept] = np.arange(self.count)
-        successors = self.successors[: self.count]
-        successors[...] = np.where(successors >= 0, moved[successors], successors)
-        _place(self._slots, self.fingerprints, self.count)
+    def _fill(self, kept: Mapping[str, np.ndarray], space: int) -> None:
+        self._allocate(space)
+        self.count = len(kept["fingerprint"])
+        for name, array in self.arrays.items():
+            array[: self.count] = kept[name].view(array.dtype)
+        _place(self._slots, self.arrays["fingerprint"], self.count)
 
     def state(self) -> dict[str, np.ndarray]:
-        """The rows that are in use; fingerprints as int64, which every version of PyTorch can keep."""
-        arrays = {name: getattr(self, name)[: self.count].copy() for name in self.FIELDS}
+        """The rows that are taken; fingerprints as int64, which every version of PyTorch can keep."""
+        arrays = {name: array[: self.count].copy() for name, array in self.arrays.items()}
         return {name: array.view(np.int64) if array.dtype == np.uint64 else array for name, array in arrays.items()}
 
     def load_state(self, state: Mapping[str, np.ndarray]) -> None:
         """Hold exactly these rows."""
-        self.count = len(state["fingerprints"])
-        self._allocate(max(self.count, min(self.max_rows, SMALLEST)))
-        for name in self.FIELDS:
-            array = getattr(self, name)
-            array[: self.count] = state[name].view(array.dtype)
-        _place(self._slots, self.fingerprints, self.count)
+        self._fill(state, max(len(state["fingerprint"]), min(self.max_rows, SMALLEST)))
 
 
 @dataclass
 class _Rollout:
-    """What a rollout of t steps met in n lanes. Of what there is for each table, the second is of the deciders alone.
+    """What a rollout of t steps met in n lanes, m of which are deciders.
 
     Attributes:
-        keys: uint64 (t + 1, n) for each table: fingerprints of the states.
-        rows: int32 (t + 1, n) for each table: their rows.
-        earned: (t + 1, deciders, d): what the episodes had earned before.
+        rows: int32 (t + 1, n): of what was observed.
+        following: int32 (t, n): of what was observed next, `END` after the end of an episode.
+        left: int64 (t + 1, n): the steps that were left.
         actions: int64 (t, n).
         rewards: (t, n, c): every dimension's reward and, last, the scalar.
-        ended: bool (t, n).
-        following: int32 (t, n) for each table: the row of the state that a step led to, `NO_ROW` or `END`.
-        following_earned: (t, deciders, d): what had been earned there.
+        ended: bool (t, n): whether the step ended an episode, or cut it off.
+        keys: uint64 (t + 1, m): fingerprints of the deciders' whole states.
+        whole: int32 (t + 1, m): their rows.
+        earned: (t + 1, m, d): what their episodes had earned.
     """
 
-    keys: list[np.ndarray]
-    rows: list[np.ndarray]
-    earned: np.ndarray
+    rows: np.ndarray
+    following: np.ndarray
+    left: np.ndarray
     actions: np.ndarray
     rewards: np.ndarray
     ended: np.ndarray
-    following: list[np.ndarray]
-    following_earned: np.ndarray
+    keys: np.ndarray
+    whole: np.ndarray
+    earned: np.ndarray
+
+    @classmethod
+    def empty(cls, length: int, lanes: int, deciders: int, columns: int) -> _Rollout:
+        """Space for one."""
+        return cls(
+            rows=np.empty((length + 1, lanes), np.int32),
+            following=np.empty((length, lanes), np.int32),
+            left=np.empty((length + 1, lanes), np.int64),
+            actions=np.empty((length, lanes), np.int64),
+            rewards=np.empty((length, lanes, columns)),
+            ended=np.empty((length, lanes), np.bool_),
+            keys=np.empty((length + 1, deciders), np.uint64),
+            whole=np.empty((length + 1, deciders), np.int32),
+            earned=np.empty((length + 1, deciders, columns - 1)),
+        )
 
 
 class Tabular(Learner):
-    """Tabular Q-learning for discrete actions.
+    """Tabular reinforcement learning for discrete actions.
 
     Args:
         config: None: the defaults.
 
     Attributes:
-        tables: of plain states, with values for every aim; and, if the utility asks for it, of whole states, earnings
-            included.
-        timeless: of observations; its outcomes are the fingerprints of plain states that they were last met in.
+        model: what is known of the world: a row for every observation.
+        whole: what Q-learning found for whole states, if there is a utility of the whole episode.
         aims: float64 (k, c): the weights of reward dimensions and scalar that each aim maximises.
-        pursued: int64 (n,): the aim that a lane pursues in training, if it is none of the
-        deciders: int64 (m,): lanes that act by the utility.
+        values: float32 (k, h + 1, rows, c): for each aim and number of steps left, what an observation's best action
+            earns in the d reward dimensions and, last, in the scalar reward. NaN: nothing is known.
+        promise: float32 (h + 1, rows): the most that the first aim earns, as far as is known, on a way that comes by an
+            untried action; -∞ if there is none.
+        pursued: int64 (n,): the aim that a lane pursues in training.
+        deciders: int64 (m,): lanes that act by the utility instead.
+        curious: bool (n,): lanes that go to untried actions.
     """
 
     name: ClassVar[str] = "tabular"
@@ -276,30 +272,45 @@ class Tabular(Learner):
 
     def observe(self, envs: VectorEnv) -> Observer:
         """The observation, the steps left, and what was earned if a utility of the whole episode asks for it."""
-        return TabularObserver(envs, timed=self.config.timed, earned=_episode_utility(envs) is not None)
+        return TabularObserver(envs, earned=_episode_utility(envs) is not None)
 
     def build(self) -> None:
         """Make the tables."""
         workers, config = self.workers, self.config
         if not isinstance(workers.single_action_space, Discrete):
             raise TypeError(f"the tabular agent needs discrete actions, got {workers.single_action_space}")
-        self.actions = int(workers.single_action_space.n)
-        self.columns = len(workers.reward_dimensions) + 1
+        actions = self.actions = int(workers.single_action_space.n)
+        columns = self.columns = len(workers.reward_dimensions) + 1
         self.utility = _episode_utility(workers)
         self.aims = self._make_aims()
-        kinds = (len(self.aims),) if self.utility is None else (len(self.aims), 1)
-        self.tables = [Table(aims, self.actions, self.columns, config.max_rows) for aims in kinds]
         limit = int(workers.lanes.engine.settings["max_steps"][0])
-        self.rollout_steps = config.rollout_steps or min(limit, LONGEST_ROLLOUT)
-        self.exploration = config.exploration ** np.linspace(1.0, 8.0, workers.num_envs)
+        self.rollout_steps = config.rollout_steps or min(limit, LONGEST)
+        self.horizon = min(config.horizon or LONGEST, limit)
+        self.model = Table(
+            {
+                "visits": ((actions,), np.int32, 0),
+                "seen": ((actions, OUTCOMES), np.int32, 0),
+                "successors": ((actions, OUTCOMES), np.int32, NO_ROW),
+                "rewards": ((actions, OUTCOMES, columns), np.float32, 0.0),
+            },
+            config.max_rows,
+        )
+        self.whole = Table(
+            {
+                "used": ((), np.int32, 0),
+                "visits": ((actions,), np.int32, 0),
+                "outcomes": ((actions,), np.uint64, 0),
+                "values": ((actions, columns), np.float32, np.nan),
+            },
+            config.max_rows,
+        )
         lanes = np.arange(workers.num_envs)
+        self.exploration = config.exploration ** np.linspace(1.0, LEAST_EXPLORATION, workers.num_envs)
         self.deciders = lanes[:0] if self.utility is None else lanes[::DECIDERS]
         self.pursued = lanes % len(self.aims)
-        # What is known of other times shows the way on from new states, but also hides what else could be done there.
-        self.recalls = lanes // 2 % 2 == 0
-        self.timeless = Table(1, 1, 1, config.max_rows)
-        self.initial = np.nan if config.timed else config.initial
+        self.curious = lanes % 2 == 1
         self.updates = 0
+        self._plan()
 
     def _make_aims(self) -> np.ndarray:
         """The scalar alone; with a utility of the whole episode the sum of the dimensions, and random weights."""
@@ -314,141 +325,120 @@ class Tabular(Learner):
     # --- learning ------------------------------------------------------------------------------------------------
 
     def learn(self) -> Row:
-        """Gather a rollout and learn from it backwards."""
+        """Gather a rollout, note what it met, compute all values anew."""
         self.updates += 1
         rollout = self._gather()
-        config, change = self.config, 0.0
-        lanes = [np.arange(self.workers.num_envs), self.deciders]
-        outcomes = [np.empty(keys[1:].shape, np.uint64) for keys in rollout.keys]
-        for keys, chosen, fingerprints in zip(rollout.keys, lanes, outcomes):
-            _fingerprint_outcomes(keys, rollout.rewards[:, chosen], rollout.ended[:, chosen], fingerprints)
-        plain, whole = self.tables[0], self.tables[-1]
-        for step in range(self.rollout_steps - 1, -1, -1):
-            actions, rewards = rollout.actions[step], rollout.rewards[step]
-            following = rollout.following[0][step]
-            if self.utility is not None:
-                values = self._best(
-                    following[self.deciders], rollout.following[1][step], rollout.following_earned[step]
-                )
-                _approach(
-                    *(whole.values, whole.visits, whole.outcomes, rollout.rows[1][step], actions[self.deciders]),
-                    *(rewards[self.deciders] + config.discount * values, outcomes[1][step]),
-                    *(config.step_exponent, config.step_floor),
-                )
-            change += _improve(
-                *(plain.values, plain.visits, plain.outcomes, plain.successors, plain.rewards, self.aims),
-                *(rollout.rows[0][step], following, actions, rewards, outcomes[0][step]),
-                *(config.discount, self.initial, config.step_exponent, config.step_floor),
-            )
-        for _ in range(config.replays):
-            count = plain.count
-            _replay(
-                *(plain.values, plain.visits, plain.outcomes, plain.successors, plain.rewards, self.aims),
-                *(np.argsort(plain.clock[:count], kind="stable"), config.discount, self.initial),
-            )
-        return {"states": float(whole.count), "change": change / rollout.actions.size}
+        model = self.model.arrays
+        _note_outcomes(
+            *(model["visits"], model["seen"], model["successors"], model["rewards"]),
+            *(rollout.rows, rollout.actions, rollout.rewards, rollout.following),
+        )
+        self._plan()
+        row = {"observations": float(self.model.count)}
+        if self.utility is not None:
+            self._learn_whole(rollout)
+            row["states"] = float(self.whole.count)
+        return row
 
     def _gather(self) -> _Rollout:
         """Step the workers."""
         length, lanes, deciders = self.rollout_steps, self.workers.num_envs, self.deciders
-        sizes = [lanes, len(deciders)][: len(self.tables)]
-        keys = [np.empty((length + 1, size), np.uint64) for size in sizes]
-        rows = [np.empty((length + 1, size), np.int32) for size in sizes]
-        earned = np.zeros((length + 1, len(deciders), self.columns - 1))
-        actions = np.empty((length, lanes), np.int64)
-        rewards = np.empty((length, lanes, self.columns))
-        ended = np.empty((length, lanes), np.bool_)
-        cuts = []
-        for table, size in zip((*self.tables, self.timeless), (*sizes, lanes), strict=True):
-            table.make_space((length + 1) * size)
+        self._make_space((length + 1) * len(deciders))
+        rollout = _Rollout.empty(length, lanes, len(deciders), self.columns)
+        claimed = np.zeros((0, self.actions), np.bool_)
         worth = np.empty((lanes, self.actions))
         for step in range(length + 1):
             parts = self.observer.current()
-            observed, states = self._fingerprints(parts)
-            for index, key in enumerate(states):
-                keys[index][step] = key if index == 0 else key[deciders]
-                rows[index][step] = self.tables[index].find_or_add(keys[index][step], self.updates)
-            if STEPS_LEFT in parts:
-                found = rows[0][step]
-                self.tables[0].clock[found[found >= 0]] = parts[STEPS_LEFT][found >= 0, 0]
+            observed = _fingerprints(parts)
+            rows = rollout.rows[step] = self.model.find_or_add(observed)
+            left = rollout.left[step] = np.minimum(parts[STEPS_LEFT][:, 0], self.horizon)
             if self.utility is not None:
-                earned[step] = parts[EARNED][deciders]
+                rollout.earned[step] = parts[EARNED][deciders]
+                keys = rollout.keys[step] = _whole_fingerprints(observed, parts)[deciders]
+                rollout.whole[step] = self.whole.find_or_add(keys)
+                found = rollout.whole[step]
+                self.whole.arrays["used"][found[found >= 0]] = self.updates
             if step == length:
                 break
-            plain = self.tables[0]
-            _rate(plain.values, self.aims, self.pursued, rows[0][step], worth)
-            self._remember(observed, states[0], worth)
+            _rate(*self._known, self.pursued, rows, left, worth)
             if self.utility is not None:
-                worth[deciders] = self._decide(rows[0][step, deciders], rows[1][step], earned[step])
-            self._fall_back(observed, self.pursued, worth, self.recalls)
+                worth[deciders] = self._decide(
+                    rows[deciders], left[deciders], rollout.whole[step], rollout.earned[step]
+                )
+            if len(claimed) < self.model.space:
+                claimed = np.concatenate([claimed, np.zeros((self.model.space - len(claimed), self.actions), np.bool_)])
+            _venture(*self._known, self.promise, claimed, self.curious, rows, left, worth)
             chance = torch.rand((2, lanes), generator=self.generator).numpy()
-            _choose(worth, plain.visits, rows[0][step], chance, self.exploration, actions[step])
-            rewards[step, :, -1], terminated, truncated = self.step(actions[step])
-            rewards[step, :, :-1] = self.workers.lanes.engine.reward
-            ended[step] = terminated | truncated
-            cut = truncated & ~terminated
-            if not self.config.timed and cut.any():
-                cuts.append((step, cut, self.observer.final(np.arange(lanes))))
-        ends = [ended, ended[:, deciders]]
-        following = [np.where(end, END, found[1:]).astype(np.int32) for end, found in zip(ends, rows)]
-        following_earned = earned[1:].copy()
-        for step, cut, parts in cuts:
-            for index, key in enumerate(self._fingerprints(parts)[1]):
-                chosen = cut if index == 0 else cut[deciders]
-                found = self.tables[index].find(key if index == 0 else key[deciders])
-                following[index][step, chosen] = found[chosen]
-            if self.utility is not None:
-                following_earned[step, cut[deciders]] = parts[EARNED][deciders][cut[deciders]]
-        return _Rollout(keys, rows, earned, actions, rewards, ended, following, following_earned)
+            actions = rollout.actions[step]
+            _choose(worth, self.model.arrays["visits"], rows, chance, self.exploration, actions)
+            rollout.rewards[step, :, -1], terminated, truncated = self.step(actions)
+            rollout.rewards[step, :, :-1] = self.workers.lanes.engine.reward
+            rollout.ended[step] = terminated | truncated
+            rollout.following[step] = np.where(terminated, END, NO_ROW)
+            cut = np.flatnonzero(truncated & ~terminated)
+            if len(cut):
+                rollout.following[step, cut] = self.model.find_or_add(_fingerprints(self.observer.final(cut)))
+        rollout.following[...] = np.where(rollout.ended, rollout.following, rollout.rows[1:])
+        return rollout
 
-    def _fingerprints(self, parts: Parts) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Fingerprints uint64 (n,) of the lanes' observations, and for every table of their states."""
-        observed = np.zeros(len(next(iter(parts.values()))), np.uint64)
-        for name in sorted(parts):
-            if name not in (EARNED, STEPS_LEFT):
-                _mix(_words(parts[name]), observed)
-        states = [observed.copy()]
-        for name in (STEPS_LEFT, EARNED):
-            if name in parts:
-                if name == EARNED:
-                    states.append(states[0].copy())
-                _mix(_words(parts[name]), states[-1])
-        return observed, states
+    def _make_space(self, rows: int) -> None:
+        """Forget the whole states that were not met for longest, if there is no space for so many new ones."""
+        table = self.whole
+        if table.count + rows > table.max_rows:
+            kept = max(table.max_rows // 2, table.max_rows - rows)
+            newest = np.argsort(-table.arrays["used"][: table.count], kind="stable")[:kept]
+            table.keep(np.sort(newest), table.space)
 
-    def _fall_back(self, observed: np.ndarray, pursued: np.ndarray, worth: np.ndarray, allowed: np.ndarray) -> None:
-        """Where nothing is known, take what actions are worth from another time at which the same was observed.
+    def _plan(self) -> None:
+        """Compute `values` and `promise`, which follow from the model alone."""
+        shape = (len(self.aims), self.horizon + 1, self.model.count, self.columns)
+        self.values = np.full(shape, np.nan, np.float32)
+        self.promise = np.full(shape[1:3], -np.inf, np.float32)
+        model = self.model.arrays
+        _plan(
+            *(model["visits"], model["seen"], model["successors"], model["rewards"]),
+            *(self.aims, self.config.discount, self.values, self.promise),
+        )
 
-        Args:
-            observed: fingerprints of observations, (n,).
-            pursued: the aim of each, (n,).
-            worth: (n, A), completed in place.
-            allowed: bool (n,), where to do so.
-        """
-        if not self.config.timed:
-            return
-        lost = np.flatnonzero(np.isneginf(worth).all(axis=1) & allowed)
-        rows = self.timeless.find(observed[lost])
-        lost, rows = lost[rows >= 0], rows[rows >= 0]
-        if len(lost):
-            elsewhere = np.empty((len(lost), self.actions))
-            states = self.tables[0].find(self.timeless.outcomes[rows, 0])
-            _rate(self.tables[0].values, self.aims, pursued[lost], states, elsewhere)
-            worth[lost] = elsewhere
+    @property
+    def _known(self) -> tuple[Any, ...]:
+        """What values of actions are computed from: see `_value`."""
+        model = self.model.arrays
+        return (
+            *(model["visits"], model["seen"], model["successors"], model["rewards"]),
+            *(self.aims, self.values, self.config.discount),
+        )
 
-    def _remember(self, observed: np.ndarray, states: np.ndarray, worth: np.ndarray) -> None:
-        """Note where something is known, for `_fall_back`."""
-        if self.config.timed:
-            known = ~np.isneginf(worth).all(axis=1)
-            rows = self.timeless.find_or_add(observed[known], self.updates)
-            self.timeless.outcomes[rows[rows >= 0], 0] = states[known][rows >= 0]
+    def _learn_whole(self, rollout: _Rollout) -> None:
+        """Q-learning for the deciders' whole states, backwards."""
+        deciders, table = self.deciders, self.whole.arrays
+        ended = rollout.ended[:, deciders]
+        outcomes = np.empty((self.rollout_steps, len(deciders)), np.uint64)
+        _fingerprint_outcomes(rollout.keys, rollout.rewards[:, deciders], ended, outcomes)
+        for step in range(self.rollout_steps - 1, -1, -1):
+            after = step + 1
+            values = self._best(
+                *(rollout.rows[after, deciders], rollout.left[after, deciders]),
+                *(rollout.whole[after], rollout.earned[after]),
+            )
+            # A time limit is an end: the steps left are part of the state.
+            values[ended[step]] = 0.0
+            targets = rollout.rewards[step, deciders] + self.config.discount * values
+            _approach(
+                *(table["values"], table["visits"], table["outcomes"], rollout.whole[step]),
+                *(rollout.actions[step, deciders], targets, outcomes[step], self.config.step_exponent),
+            )
+
+    # --- deciding ------------------------------------------------------------------------------------------------
 
     def _candidates(
-        self, plain: np.ndarray, whole: np.ndarray, earned: np.ndarray
+        self, rows: np.ndarray, left: np.ndarray, whole: np.ndarray, earned: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What the utility can choose from: every action by the whole states, and what each aim would do.
 
         Args:
-            plain, whole: int32 (n,), rows in the two tables.
+            rows, left: (n,), observations and steps left.
+            whole: int32 (n,), rows of whole states.
             earned: (n, d).
 
         Returns:
@@ -456,73 +446,71 @@ class Tabular(Learner):
             where nothing is known.
         """
         assert self.utility is not None
-        shape = (len(plain), self.actions + len(self.aims))
+        shape = (len(rows), self.actions + len(self.aims))
         actions, known = np.empty(shape, np.int64), np.empty(shape, np.bool_)
-        values = np.empty((*shape, self.columns), np.float32)
-        states, earnings = self.tables
-        _propose(
-            *(states.values, self.aims, plain),
-            *(earnings.values, whole),
-            *(actions, values, known),
-        )
-        totals = earned[:, None] + values[:, :, :-1]
+        vectors = np.empty((*shape, self.columns), np.float32)
+        _propose(*self._known, rows, left, self.whole.arrays["values"], whole, actions, vectors, known)
+        totals = earned[:, None] + vectors[:, :, :-1]
         worth = self.utility(totals.reshape(-1, self.columns - 1)).reshape(shape)
-        return actions, values, np.where(known, worth, -np.inf)
+        return actions, vectors, np.where(known, worth, -np.inf)
 
-    def _decide(self, plain: np.ndarray, whole: np.ndarray, earned: np.ndarray) -> np.ndarray:
+    def _decide(self, rows: np.ndarray, left: np.ndarray, whole: np.ndarray, earned: np.ndarray) -> np.ndarray:
         """What actions are worth by the utility, (n, A); arguments as for `_candidates`."""
-        actions, _, worth = self._candidates(plain, whole, earned)
-        most = np.full((len(plain), self.actions), -np.inf)
-        np.maximum.at(most, (np.arange(len(plain))[:, None], actions), worth)
+        actions, _, worth = self._candidates(rows, left, whole, earned)
+        most = np.full((len(rows), self.actions), -np.inf)
+        np.maximum.at(most, (np.arange(len(rows))[:, None], actions), worth)
         return most
 
-    def _best(self, plain: np.ndarray, whole: np.ndarray, earned: np.ndarray) -> np.ndarray:
-        """The vectors (n, c) of the best actions: 0 at the end, `initial` where nothing is known."""
-        _, values, worth = self._candidates(plain, whole, earned)
+    def _best(self, rows: np.ndarray, left: np.ndarray, whole: np.ndarray, earned: np.ndarray) -> np.ndarray:
+        """The vectors (n, c) of the best actions, NaN where nothing is known; arguments as for `_candidates`."""
+        _, vectors, worth = self._candidates(rows, left, whole, earned)
         lanes, best = np.arange(len(worth)), worth.argmax(axis=1)
-        vectors = np.where(np.isneginf(worth[lanes, best])[:, None], self.initial, values[lanes, best])
-        vectors[plain == END] = 0.0
-        return vectors
+        return np.where(np.isneginf(worth[lanes, best])[:, None], np.nan, vectors[lanes, best])
 
     # --- acting --------------------------------------------------------------------------------------------------
 
     def choose(self, parts: Parts, greedy: bool, generator: torch.Generator) -> np.ndarray:
-        """The best actions; in an unknown state those of another time at which the same was observed, or random ones.
+        """The best actions; random ones where nothing is known of the observation.
 
         Args:
             parts: the observation.
             greedy: otherwise explore as the lane that explores least did in training.
             generator: of random choices.
         """
-        observed, states = self._fingerprints(parts)
-        rows = [table.find(key) for table, key in zip(self.tables, states)]
-        lanes = len(observed)
-        worth = np.empty((lanes, self.actions))
-        plain = self.tables[0]
+        observed = _fingerprints(parts)
+        rows, lanes = self.model.find(observed), len(observed)
+        left = np.minimum(parts[STEPS_LEFT][:, 0], self.horizon)
         if self.utility is None:
-            _rate(plain.values, self.aims, np.zeros(lanes, np.int64), rows[0], worth)
+            worth = np.empty((lanes, self.actions))
+            _rate(*self._known, np.zeros(lanes, np.int64), rows, left, worth)
         else:
-            worth = self._decide(rows[0], rows[1], parts[EARNED])
-        self._fall_back(observed, np.zeros(lanes, np.int64), worth, np.ones(lanes, np.bool_))
+            whole = self.whole.find(_whole_fingerprints(observed, parts))
+            worth = self._decide(rows, left, whole, parts[EARNED])
         chance = torch.rand((2, lanes), generator=generator).numpy()
         exploration = np.full(lanes, 0.0 if greedy else self.exploration[-1])
         actions = np.empty(lanes, np.int64)
-        _choose(worth, plain.visits, rows[0], chance, exploration, actions)
+        _choose(worth, self.model.arrays["visits"], rows, chance, exploration, actions)
         return actions
 
     # --- saving --------------------------------------------------------------------------------------------------
 
     def parameters_state(self) -> dict[str, Any]:
-        """The tables."""
-        return {"tables": [to_tensors(table.state()) for table in (*self.tables, self.timeless)]}
+        """The tables; the values follow from them."""
+        return {
+            "aims": torch.from_numpy(self.aims.copy()),
+            "model": to_tensors(self.model.state()),
+            "whole": to_tensors(self.whole.state()),
+        }
 
     def load_parameters(self, state: Mapping[str, Any]) -> None:
         """Take over tables."""
-        for table, kept in zip((*self.tables, self.timeless), state["tables"], strict=True):
-            table.load_state(to_arrays(kept))
+        self.aims = state["aims"].numpy().copy()
+        self.model.load_state(to_arrays(state["model"]))
+        self.whole.load_state(to_arrays(state["whole"]))
+        self._plan()
 
     def learning_state(self) -> dict[str, Any]:
-        """The number of updates, by which rows grow old; a rollout is over when an update is."""
+        """The number of updates, by which whole states grow old; a rollout is over when an update is."""
         return {"updates": self.updates}
 
     def load_learning(self, state: Mapping[str, Any]) -> None:
@@ -536,6 +524,23 @@ def _episode_utility(envs: VectorEnv) -> Utility | None:
     if utility is None or envs.scalarizer.per_step or getattr(utility, "is_linear", False):
         return None
     return utility
+
+
+def _fingerprints(parts: Parts) -> np.ndarray:
+    """Fingerprints uint64 (n,) of observations."""
+    fingerprints = np.zeros(len(next(iter(parts.values()))), np.uint64)
+    for name in sorted(parts):
+        if name not in (EARNED, STEPS_LEFT):
+            _mix(_words(parts[name]), fingerprints)
+    return fingerprints
+
+
+def _whole_fingerprints(observed: np.ndarray, parts: Parts) -> np.ndarray:
+    """Fingerprints uint64 (n,) of observations with fingerprints `observed`, steps left and earnings."""
+    fingerprints = observed.copy()
+    for name in (STEPS_LEFT, EARNED):
+        _mix(_words(parts[name]), fingerprints)
+    return fingerprints
 
 
 def _words(part: np.ndarray) -> np.ndarray:
@@ -599,16 +604,8 @@ def _find(slots: np.ndarray, fingerprints: np.ndarray, keys: np.ndarray, rows: n
 
 
 @numba.njit(cache=True)
-def _find_or_add(
-    slots: np.ndarray,
-    fingerprints: np.ndarray,
-    used: np.ndarray,
-    count: int,
-    keys: np.ndarray,
-    update: int,
-    rows: np.ndarray,
-) -> int:
-    """Write the rows of keys, adding new ones while there is space; returns how many rows there are."""
+def _find_or_add(slots: np.ndarray, fingerprints: np.ndarray, count: int, keys: np.ndarray, rows: np.ndarray) -> int:
+    """Write the rows of keys, adding new ones while there is space; returns how many rows are taken."""
     for index in range(len(keys)):
         slot = _slot(slots, fingerprints, keys[index])
         if slots[slot] < 0 and count < len(fingerprints):
@@ -616,8 +613,6 @@ def _find_or_add(
             slots[slot] = count
             count += 1
         rows[index] = slots[slot]
-        if rows[index] >= 0:
-            used[rows[index]] = update
     return count
 
 
@@ -626,6 +621,120 @@ def _place(slots: np.ndarray, fingerprints: np.ndarray, count: int) -> None:
     """Enter the first `count` rows into empty slots."""
     for row in range(count):
         slots[_slot(slots, fingerprints, fingerprints[row])] = row
+
+
+# --- the model: visits (rows, A), seen (rows, A, o), successors (rows, A, o), rewards (rows, A, o, c) -----------------
+
+
+@numba.njit(cache=True)
+def _note_outcomes(
+    visits: np.ndarray,
+    seen: np.ndarray,
+    successors: np.ndarray,
+    rewards: np.ndarray,
+    rows: np.ndarray,
+    actions: np.ndarray,
+    paid: np.ndarray,
+    following: np.ndarray,
+) -> None:
+    """Count the outcomes of a rollout's steps: what they paid, (t, n, c), and the rows that followed, (t, n)."""
+    for step in range(len(actions)):
+        for lane in range(actions.shape[1]):
+            row, action, after = rows[step, lane], actions[step, lane], following[step, lane]
+            if row < 0 or after == NO_ROW:
+                continue
+            visits[row, action] += 1
+            place = 0
+            while place < OUTCOMES - 1 and seen[row, action, place] > 0:
+                same = successors[row, action, place] == after
+                for column in range(paid.shape[2]):
+                    same &= rewards[row, action, place, column] == np.float32(paid[step, lane, column])
+                if same:
+                    break
+                place += 1
+            # The last place holds whatever came last of all further outcomes.
+            seen[row, action, place] += 1
+            successors[row, action, place] = after
+            for column in range(paid.shape[2]):
+                rewards[row, action, place, column] = paid[step, lane, column]
+
+
+@numba.njit(cache=True)
+def _value(
+    visits: np.ndarray,
+    seen: np.ndarray,
+    successors: np.ndarray,
+    rewards: np.ndarray,
+    values: np.ndarray,
+    discount: float,
+    row: int,
+    action: int,
+    vector: np.ndarray,
+) -> bool:
+    """Write what an action earns, (c,): the mean of its outcomes' rewards and of what comes after them.
+
+    Args:
+        visits, seen, successors, rewards: the model.
+        values: (rows, c), what the next observation is worth with one step less.
+        discount: γ.
+        row, action: of the model; the action has been tried.
+        vector: written.
+
+    Returns:
+        Whether it is known.
+    """
+    vector[:] = 0.0
+    for place in range(OUTCOMES):
+        if seen[row, action, place] == 0:
+            break
+        share = seen[row, action, place] / visits[row, action]
+        after = successors[row, action, place]
+        if after >= 0 and (after >= len(values) or np.isnan(values[after, 0])):
+            return False
+        for column in range(len(vector)):
+            earned = np.float64(rewards[row, action, place, column])
+            if after >= 0:
+                earned += discount * values[after, column]
+            vector[column] += share * earned
+    return True
+
+
+@numba.njit(cache=True)
+def _plan(
+    visits: np.ndarray,
+    seen: np.ndarray,
+    successors: np.ndarray,
+    rewards: np.ndarray,
+    aims: np.ndarray,
+    discount: float,
+    values: np.ndarray,
+    promise: np.ndarray,
+) -> None:
+    """Dynamic programming over the steps left; writes `values` and `promise` (see `Tabular`)."""
+    count = values.shape[2]
+    vector, best = np.empty(values.shape[3]), np.empty(values.shape[3])
+    values[:, 0] = 0.0
+    for left in range(1, values.shape[1]):
+        for aim in range(len(aims)):
+            for row in range(count):
+                most, hope, untried = -np.inf, -np.inf, False
+                for action in range(visits.shape[1]):
+                    if visits[row, action] == 0:
+                        untried = True
+                        continue
+                    if _value(visits, seen, successors, rewards, values[aim, left - 1], discount, row, action, vector):
+                        worth = _weigh(aims[aim], vector)
+                        if worth > most:
+                            most = worth
+                            best[:] = vector
+                    after = successors[row, action, 0]
+                    if aim == 0 and after >= 0:
+                        reward = _weigh(aims[0], rewards[row, action, 0])
+                        hope = max(hope, reward + discount * promise[left - 1, after])
+                if most > -np.inf:
+                    values[aim, left, row] = best
+                if aim == 0:
+                    promise[left, row] = max(hope, most) if untried else hope
 
 
 @numba.njit(cache=True)
@@ -638,35 +747,100 @@ def _weigh(aim: np.ndarray, vector: np.ndarray) -> float:
 
 
 @numba.njit(cache=True)
-def _best_for(aim: np.ndarray, values: np.ndarray) -> int:
-    """The action that is best for an aim (c,), of those that are known: values (A, c); or -1."""
-    best, most = -1, -np.inf
-    for action in range(len(values)):
-        if not np.isnan(values[action, -1]):
-            worth = _weigh(aim, values[action])
-            if worth > most:
-                best, most = action, worth
-    return best
+def _rate(
+    visits: np.ndarray,
+    seen: np.ndarray,
+    successors: np.ndarray,
+    rewards: np.ndarray,
+    aims: np.ndarray,
+    values: np.ndarray,
+    discount: float,
+    pursued: np.ndarray,
+    rows: np.ndarray,
+    left: np.ndarray,
+    worth: np.ndarray,
+) -> None:
+    """Write what actions are worth for the aims that lanes pursue, (n, A), -∞ where nothing is known.
+
+    Args:
+        visits, seen, successors, rewards: the model.
+        aims, values, discount: see `Tabular`.
+        pursued, rows, left: (n,), aims, observations, steps left.
+        worth: written.
+    """
+    vector = np.empty(values.shape[3])
+    for lane in range(len(rows)):
+        row, aim = rows[lane], pursued[lane]
+        worth[lane] = -np.inf
+        if row < 0 or left[lane] < 1:
+            continue
+        after = values[aim, left[lane] - 1]
+        for action in range(worth.shape[1]):
+            if visits[row, action] > 0 and _value(
+                visits, seen, successors, rewards, after, discount, row, action, vector
+            ):
+                worth[lane, action] = _weigh(aims[aim], vector)
 
 
 @numba.njit(cache=True)
-def _rate(values: np.ndarray, aims: np.ndarray, pursued: np.ndarray, rows: np.ndarray, worth: np.ndarray) -> None:
-    """Write what actions are worth for the aims that lanes pursue, (n, A), -∞ where nothing is known."""
+def _venture(
+    visits: np.ndarray,
+    seen: np.ndarray,
+    successors: np.ndarray,
+    rewards: np.ndarray,
+    aims: np.ndarray,
+    values: np.ndarray,
+    discount: float,
+    promise: np.ndarray,
+    claimed: np.ndarray,
+    curious: np.ndarray,
+    rows: np.ndarray,
+    left: np.ndarray,
+    worth: np.ndarray,
+) -> None:
+    """Let curious lanes go where an untried action promises most. Every such action is for one lane alone.
+
+    Args:
+        visits, seen, successors, rewards, aims, values, discount, rows, left: as for `_rate`.
+        promise: see `Tabular`.
+        claimed: bool (rows, A): untried actions that a lane has taken in this rollout.
+        curious: bool (n,).
+        worth: (n, A); of curious lanes only the chosen action remains.
+    """
     for lane in range(len(rows)):
-        row, aim = rows[lane], pursued[lane]
+        row, steps = rows[lane], left[lane]
+        if not curious[lane] or row < 0 or row >= promise.shape[1] or steps < 1:
+            continue
+        known = worth[lane].max()
+        chosen, most = -1, -np.inf
         for action in range(worth.shape[1]):
-            worth[lane, action] = -np.inf
-            if row >= 0 and not np.isnan(values[row, aim, action, -1]):
-                worth[lane, action] = _weigh(aims[aim], values[row, aim, action])
+            if visits[row, action] == 0:
+                hope = -np.inf if claimed[row, action] else known
+            else:
+                after, hope = successors[row, action, 0], -np.inf
+                if 0 <= after < promise.shape[1]:
+                    hope = _weigh(aims[0], rewards[row, action, 0]) + discount * promise[steps - 1, after]
+            if hope > most:
+                chosen, most = action, hope
+        if chosen >= 0:
+            worth[lane] = -np.inf
+            worth[lane, chosen] = 0.0
+            claimed[row, chosen] |= visits[row, chosen] == 0
 
 
 @numba.njit(cache=True)
 def _propose(
-    values: np.ndarray,
+    visits: np.ndarray,
+    seen: np.ndarray,
+    successors: np.ndarray,
+    rewards: np.ndarray,
     aims: np.ndarray,
+    values: np.ndarray,
+    discount: float,
     rows: np.ndarray,
+    left: np.ndarray,
     whole_values: np.ndarray,
-    whole_rows: np.ndarray,
+    whole: np.ndarray,
     actions: np.ndarray,
     vectors: np.ndarray,
     known: np.ndarray,
@@ -674,25 +848,36 @@ def _propose(
     """Write candidates (n, A + k): all actions by the whole states, then what is best for every aim.
 
     Args:
-        values, aims, rows: of plain states, with rows (n,).
-        whole_values, whole_rows: of whole states.
+        visits, seen, successors, rewards, aims, values, discount, rows, left: as for `_rate`.
+        whole_values: (rows, A, c), of whole states.
+        whole: (n,), their rows.
         actions, vectors, known: written.
     """
-    count = values.shape[2]
+    count = visits.shape[1]
     vectors[...] = 0.0
+    vector = np.empty(values.shape[3])
     for lane in range(len(rows)):
-        row, whole = rows[lane], whole_rows[lane]
+        row, state = rows[lane], whole[lane]
         for action in range(count):
             actions[lane, action] = action
-            known[lane, action] = whole >= 0 and not np.isnan(whole_values[whole, 0, action, -1])
+            known[lane, action] = state >= 0 and not np.isnan(whole_values[state, action, 0])
             if known[lane, action]:
-                vectors[lane, action] = whole_values[whole, 0, action]
+                vectors[lane, action] = whole_values[state, action]
         for aim in range(len(aims)):
-            best = _best_for(aims[aim], values[row, aim]) if row >= 0 else -1
-            actions[lane, count + aim] = max(best, 0)
-            known[lane, count + aim] = best >= 0
-            if best >= 0:
-                vectors[lane, count + aim] = values[row, aim, best]
+            most = -np.inf
+            actions[lane, count + aim] = 0
+            if row >= 0 and left[lane] >= 1:
+                after = values[aim, left[lane] - 1]
+                for action in range(count):
+                    if visits[row, action] > 0 and _value(
+                        visits, seen, successors, rewards, after, discount, row, action, vector
+                    ):
+                        worth = _weigh(aims[aim], vector)
+                        if worth > most:
+                            most = worth
+                            actions[lane, count + aim] = action
+                            vectors[lane, count + aim] = vector
+            known[lane, count + aim] = most > -np.inf
 
 
 @numba.njit(cache=True)
@@ -733,30 +918,6 @@ def _choose(
 
 
 @numba.njit(cache=True)
-def _note(
-    visits: np.ndarray, outcomes: np.ndarray, row: int, action: int, led_to: Any, exponent: float, floor: float
-) -> float:
-    """Count a visit and remember its outcome; returns the step size."""
-    visits[row, action] += 1
-    if visits[row, action] == 1:
-        outcomes[row, action] = led_to
-    elif outcomes[row, action] != led_to:
-        outcomes[row, action] = VARIED
-    if outcomes[row, action] != VARIED:
-        return 1.0
-    size: float = max(floor, float(visits[row, action]) ** -exponent)
-    return size
-
-
-@numba.njit(cache=True)
-def _moved(value: float, target: float, size: float) -> float:
-    """A value after a step towards a target; NaN stands for not knowing."""
-    if np.isnan(target):
-        return value
-    return target if np.isnan(value) else value + size * (target - value)
-
-
-@numba.njit(cache=True)
 def _approach(
     values: np.ndarray,
     visits: np.ndarray,
@@ -766,117 +927,29 @@ def _approach(
     targets: np.ndarray,
     led_to: np.ndarray,
     exponent: float,
-    floor: float,
 ) -> None:
-    """Move values towards targets.
+    """Move values of whole states towards targets.
 
     Args:
-        values, visits, outcomes: of a table with one aim.
+        values, visits, outcomes: (rows, A, c), (rows, A), (rows, A), of the table.
         rows, actions: (n,), what to update.
-        targets: (n, c).
+        targets: (n, c); NaN where nothing is known.
         led_to: fingerprints (n,) of the outcomes.
-        exponent, floor: of step sizes.
+        exponent: of step sizes.
     """
     for lane in range(len(rows)):
         row, action = rows[lane], actions[lane]
-        if row < 0:
+        if row < 0 or np.isnan(targets[lane, 0]):
             continue
-        size = _note(visits, outcomes, row, action, led_to[lane], exponent, floor)
+        visits[row, action] += 1
+        if visits[row, action] == 1:
+            outcomes[row, action] = led_to[lane]
+            values[row, action] = targets[lane]
+            continue
+        if outcomes[row, action] != led_to[lane]:
+            outcomes[row, action] = VARIED
+        size = 1.0
+        if outcomes[row, action] == VARIED:
+            size = float(visits[row, action]) ** -exponent
         for column in range(targets.shape[1]):
-            values[row, 0, action, column] = _moved(values[row, 0, action, column], targets[lane, column], size)
-
-
-@numba.njit(cache=True)
-def _improve(
-    values: np.ndarray,
-    visits: np.ndarray,
-    outcomes: np.ndarray,
-    successors: np.ndarray,
-    paid: np.ndarray,
-    aims: np.ndarray,
-    rows: np.ndarray,
-    following: np.ndarray,
-    actions: np.ndarray,
-    rewards: np.ndarray,
-    led_to: np.ndarray,
-    discount: float,
-    initial: float,
-    exponent: float,
-    floor: float,
-) -> float:
-    """Q-learning for every aim: Q(s, a) towards r + γ · Q(s', the best action for the aim there).
-
-    Args:
-        values, visits, outcomes, successors, paid: of the table (`paid`: its rewards).
-        aims: (k, c), weights.
-        rows, actions: (n,), what to update.
-        following: (n,), the rows of the next states, `NO_ROW` or `END`.
-        rewards: (n, c).
-        led_to: fingerprints (n,) of the outcomes.
-        discount, initial, exponent, floor: see the configuration.
-
-    Returns:
-        The sum over lanes of what the first aim's scalar changed by.
-    """
-    change = 0.0
-    for lane in range(len(rows)):
-        row, action, after = rows[lane], actions[lane], following[lane]
-        if row < 0:
-            continue
-        size = _note(visits, outcomes, row, action, led_to[lane], exponent, floor)
-        successors[row, action] = after
-        for column in range(rewards.shape[1]):
-            paid[row, action, column] = rewards[lane, column]
-        before = values[row, 0, action, -1]
-        for aim in range(len(aims)):
-            best = _best_for(aims[aim], values[after, aim]) if after >= 0 else -1
-            for column in range(rewards.shape[1]):
-                future = 0.0 if after == END else initial
-                if best >= 0:
-                    future = values[after, aim, best, column]
-                target = rewards[lane, column] + discount * future
-                values[row, aim, action, column] = _moved(values[row, aim, action, column], target, size)
-        if not np.isnan(before):
-            change += abs(values[row, 0, action, -1] - before)
-    return change
-
-
-@numba.njit(cache=True)
-def _replay(
-    values: np.ndarray,
-    visits: np.ndarray,
-    outcomes: np.ndarray,
-    successors: np.ndarray,
-    rewards: np.ndarray,
-    aims: np.ndarray,
-    order: np.ndarray,
-    discount: float,
-    initial: float,
-) -> None:
-    """Set all values anew from what is known, where an action has always led to the same.
-
-    Args:
-        values, visits, outcomes, successors, rewards: of the table.
-        aims: (k, c), weights.
-        order: (count,), the rows in the order in which to go through them.
-        discount, initial: see the configuration.
-    """
-    best = np.empty((len(order), len(aims)), np.int32)
-    for row in order:
-        for aim in range(len(aims)):
-            best[row, aim] = _best_for(aims[aim], values[row, aim])
-    for row in order:
-        for action in range(visits.shape[1]):
-            after = successors[row, action]
-            if visits[row, action] == 0 or outcomes[row, action] == VARIED or after == NO_ROW:
-                continue
-            for aim in range(len(aims)):
-                chosen = best[after, aim] if after >= 0 else -1
-                for column in range(rewards.shape[2]):
-                    future = 0.0 if after == END else initial
-                    if chosen >= 0:
-                        future = values[after, aim, chosen, column]
-                    target = rewards[row, action, column] + discount * future
-                    values[row, aim, action, column] = _moved(values[row, aim, action, column], target, 1.0)
-        for aim in range(len(aims)):
-            best[row, aim] = _best_for(aims[aim], values[row, aim])
+            values[row, action, column] += size * (targets[lane, column] - values[row, action, column])
