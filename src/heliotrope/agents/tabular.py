@@ -87,7 +87,6 @@ class TabularConfig(LearnerConfig):
             were not met for longest are forgotten, and new observations are not learned.
     """
 
-    steps: int = 5_000_000
     num_envs: int = 1024
     discount: float = 1.0
     rollout_steps: int = 0
@@ -659,7 +658,7 @@ def _note_outcomes(
                 rewards[row, action, place, column] = paid[step, lane, column]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, inline="always")
 def _value(
     visits: np.ndarray,
     seen: np.ndarray,
@@ -712,32 +711,37 @@ def _plan(
 ) -> None:
     """Dynamic programming over the steps left; writes `values` and `promise` (see `Tabular`)."""
     count = values.shape[2]
-    vector, best = np.empty(values.shape[3]), np.empty(values.shape[3])
+    vector = np.empty(values.shape[3])
     values[:, 0] = 0.0
     for left in range(1, values.shape[1]):
         for aim in range(len(aims)):
+            # Slices are made here: in the loop they would cost more than the rest.
+            weights, now, after = aims[aim], values[aim, left], values[aim, left - 1]
             for row in range(count):
-                most, hope, untried = -np.inf, -np.inf, False
+                most = -np.inf
                 for action in range(visits.shape[1]):
-                    if visits[row, action] == 0:
-                        untried = True
-                        continue
-                    if _value(visits, seen, successors, rewards, values[aim, left - 1], discount, row, action, vector):
-                        worth = _weigh(aims[aim], vector)
+                    if visits[row, action] > 0 and _value(
+                        visits, seen, successors, rewards, after, discount, row, action, vector
+                    ):
+                        worth = _weigh(weights, vector)
                         if worth > most:
                             most = worth
-                            best[:] = vector
-                    after = successors[row, action, 0]
-                    if aim == 0 and after >= 0:
-                        reward = _weigh(aims[0], rewards[row, action, 0])
-                        hope = max(hope, reward + discount * promise[left - 1, after])
-                if most > -np.inf:
-                    values[aim, left, row] = best
-                if aim == 0:
-                    promise[left, row] = max(hope, most) if untried else hope
+                            for column in range(len(vector)):
+                                now[row, column] = vector[column]
+        weights, now, hopes, hopes_after = aims[0], values[0, left], promise[left], promise[left - 1]
+        for row in range(count):
+            for action in range(visits.shape[1]):
+                hope = -np.inf
+                after_row = successors[row, action, 0]
+                if visits[row, action] == 0:
+                    if not np.isnan(now[row, 0]):
+                        hope = _weigh(weights, now[row])
+                elif after_row >= 0:
+                    hope = _weigh(weights, rewards[row, action, 0]) + discount * hopes_after[after_row]
+                hopes[row] = max(hopes[row], hope)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, inline="always")
 def _weigh(aim: np.ndarray, vector: np.ndarray) -> float:
     """The weighted sum of a vector, both (c,)."""
     worth = 0.0
