@@ -1,6 +1,7 @@
 """A safety study that takes seconds, as a module that other processes can import."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -79,6 +80,8 @@ LONG = suite(tasks=TASKS[:1], steps=2000)
 
 def main(folder: str) -> None:
     """Execute `LONG` in two processes, with checkpoints after every update."""
+    # Tests that run in the background inherit deafness for interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with LocalExecutor(2) as executor:
         execute(Path(folder), LONG, executor, checkpoint_seconds=0.0)
 

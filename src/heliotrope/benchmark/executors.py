@@ -314,6 +314,9 @@ def _work(connection: Connection) -> None:
     # Ctrl-C in a terminal goes to a whole group; the first process alone decides what comes of it.
     with suppress(OSError, AttributeError):
         os.setpgid(0, 0)
+    # What a shell starts in the background ignores interrupts, and hands that down; here they are how a worker is asked
+    # to stop.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     try:
         while True:
