@@ -14,6 +14,8 @@ u(earned so far + Q).
 * A lane explores with a probability of its own, from `exploration` down to its 24th power (as in Horgan et al. 2018):
   some lanes look far around, others follow what is best so far to its end. Exploring takes the action that was tried
   least. Every second lane is curious: it goes to the untried action that lies on the most valuable known way.
+* Where a utility decides, half of the lanes explore by pursuing one aim for a while (Dabney et al. 2021, "Temporally-
+  extended ε-greedy exploration"): the right time for a change of aims is not found one step at a time.
 * With a utility of the whole episode, what was earned is part of the state: the same place asks for food when drink is
   plenty, and the other way round. Such states hardly ever repeat. So the values are computed for several weighted sums
   of the rewards (`aims`), which need no earnings; an action is worth the most that it leads to by any of them
@@ -243,6 +245,42 @@ class _Rollout:
         )
 
 
+class _Commitments:
+    """Deciders that explore by pursuing an aim for a while. They last for one rollout at most.
+
+    Args:
+        agent: the agent.
+
+    Attributes:
+        free: bool (m,), deciders that pursue none at the moment.
+        exploration: (n,), probabilities of exploring by a single action: 0 for those that commit themselves instead.
+    """
+
+    def __init__(self, agent: Tabular) -> None:
+        self._agent = agent
+        committing = np.arange(len(agent.deciders)) % 2 == 1
+        self._chances = np.where(committing, agent.exploration[agent.deciders], 0.0)
+        self.exploration = agent.exploration.copy()
+        self.exploration[agent.deciders[committing]] = 0.0
+        self._pursued = agent.pursued.copy()
+        self._left = np.zeros(len(agent.deciders), np.int64)
+        self.free = self._left == 0
+
+    def make(self) -> np.ndarray:
+        """Go on to the next step, with new commitments; returns the aim of every lane, (n,)."""
+        agent = self._agent
+        chance = torch.rand((3, len(self._left)), generator=agent.generator).numpy()
+        self._left -= self._left > 0
+        begins = (self._left == 0) & (chance[0] < self._chances)
+        # Durations from 1 to a whole rollout, evenly on the logarithmic scale.
+        durations = np.ceil(np.exp(chance[1] * np.log(agent.rollout_steps))).astype(np.int64)
+        self._left[begins] = durations[begins]
+        chosen = (chance[2] * len(agent.aims)).astype(np.int64)
+        self._pursued[agent.deciders[begins]] = chosen[begins]
+        self.free = self._left == 0
+        return self._pursued
+
+
 class Tabular(Learner):
     """Tabular reinforcement learning for discrete actions.
 
@@ -344,6 +382,7 @@ class Tabular(Learner):
         length, lanes, deciders = self.rollout_steps, self.workers.num_envs, self.deciders
         self._make_space((length + 1) * len(deciders))
         rollout = _Rollout.empty(length, lanes, len(deciders), self.columns)
+        commitments = _Commitments(self)
         claimed = np.zeros((0, self.actions), np.bool_)
         worth = np.empty((lanes, self.actions))
         for step in range(length + 1):
@@ -359,17 +398,17 @@ class Tabular(Learner):
                 self.whole.arrays["used"][found[found >= 0]] = self.updates
             if step == length:
                 break
-            _rate(*self._known, self.pursued, rows, left, worth)
+            pursued = commitments.make() if self.utility is not None else self.pursued
+            _rate(*self._known, pursued, rows, left, worth)
             if self.utility is not None:
-                worth[deciders] = self._decide(
-                    rows[deciders], left[deciders], rollout.whole[step], rollout.earned[step]
-                )
+                free, own = deciders[commitments.free], commitments.free
+                worth[free] = self._decide(rows[free], left[free], rollout.whole[step, own], rollout.earned[step, own])
             if len(claimed) < self.model.space:
                 claimed = np.concatenate([claimed, np.zeros((self.model.space - len(claimed), self.actions), np.bool_)])
             _venture(*self._known, self.promise, claimed, self.curious, rows, left, worth)
             chance = torch.rand((2, lanes), generator=self.generator).numpy()
             actions = rollout.actions[step]
-            _choose(worth, self.model.arrays["visits"], rows, chance, self.exploration, actions)
+            _choose(worth, self.model.arrays["visits"], rows, chance, commitments.exploration, actions)
             rollout.rewards[step, :, -1], terminated, truncated = self.step(actions)
             rollout.rewards[step, :, :-1] = self.workers.lanes.engine.reward
             rollout.ended[step] = terminated | truncated
