@@ -1,4 +1,4 @@
-"""Write the tables and curves of `docs/agents.md` from the folders that `scripts/train_agents.py` made.
+"""Write the tables and curves of `docs/agents.md`, and the README's table, from the folders that `scripts/train_agents.py` made.
 
     python scripts/make_agents_page.py --runs out/agents
 
@@ -25,6 +25,7 @@ import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "agents.md"
+README = ROOT / "README.md"
 RESULTS = ROOT / "benchmarks" / "results"
 IMAGES = ROOT / "docs" / "images"
 COLOURS = {"ppo": "#2a6fbb", "a2c": "#d1603d", "rainbow": "#6a4c93"}
@@ -106,6 +107,19 @@ def table(rows: list[dict[str, Any]]) -> str:
             f"| {item['task']} | {item['agent']} | {item['steps'] // 1000:,} k | {item['return_mean']:.2f}{spread} "
             f"| {item['random_mean']:.2f} | {item['oracle_mean']:.2f} | {item['score_mean']:.2f} "
             f"({item['score_least']:.2f}) | {item['standard_errors_above_random']:.0f} SE |"
+        )
+    return "\n".join(lines)
+
+
+def short_table(rows: list[dict[str, Any]]) -> str:
+    """The README's table: what each agent earns, between random and oracle."""
+    lines = ["| task | agent | steps | random | agent, mean ± sd of seeds | oracle |", "|---|---|---|---|---|---|"]
+    for item in rows:
+        spread = f" ± {item['return_sd_of_seeds']:.2f}" if item["seeds"] > 1 else " (one seed)"
+        earned = f"{item['return_mean']:.2f}{spread}"
+        lines.append(
+            f"| {item['task']} | {item['agent']} | {item['steps'] // 1000:,} k | {item['random_mean']:.2f} "
+            f"| {earned} | {item['oracle_mean']:.2f} |"
         )
     return "\n".join(lines)
 
@@ -220,6 +234,7 @@ def main() -> None:
     page = fill(page, "times", times(rows))
     page = fill(page, "sb3", comparison())
     PAGE.write_text(page, encoding="utf-8")
+    README.write_text(fill(README.read_text(encoding="utf-8"), "trained agents", short_table(rows)), encoding="utf-8")
     curves(groups)
 
 
