@@ -1,4 +1,4 @@
-"""Write the tables and curves of `docs/agents.md`, and the README's table, from the folders that `scripts/train_agents.py` made.
+"""Write what trained agents earn into `docs/agents.md` and the README, from the folders of `scripts/train_agents.py`.
 
     python scripts/make_agents_page.py --runs out/agents
 
