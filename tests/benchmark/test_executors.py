@@ -74,7 +74,7 @@ def test_a_ray_cluster_of_two_nodes_gives_the_same_results(tmp_path):
     from heliotrope.benchmark.executors import RayExecutor
 
     tiny.execute(tmp_path / "local", SUITE, tiny.Inline())
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
         cluster.add_node(num_cpus=1)
         with RayExecutor(cluster.address) as executor:
