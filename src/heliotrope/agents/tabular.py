@@ -85,8 +85,9 @@ class TabularConfig(LearnerConfig):
         exploration: probability of exploring in the lane that explores most.
         aims: how many weighted sums are pursued at the same time for a utility of the whole episode.
         step_exponent: how the step size of whole states falls with the visits, where outcomes vary.
-        max_rows: how many observations, and whole states, can be told apart. When there are more, whole states that
-            were not met for longest are forgotten, and new observations are not learned.
+        max_observations: how many observations can be told apart; further ones are not learned. Values take 4 · k · c ·
+            (horizon + 1) bytes for each, k aims and c - 1 reward dimensions.
+        max_states: how many whole states are kept; when there are more, those not met for longest are forgotten.
     """
 
     num_envs: int = 1024
@@ -96,7 +97,8 @@ class TabularConfig(LearnerConfig):
     exploration: float = 0.8
     aims: int = 8
     step_exponent: float = 0.7
-    max_rows: int = 1_000_000
+    max_observations: int = 50_000
+    max_states: int = 1_000_000
 
     def check(self) -> None:
         """Refuse values that the algorithm cannot work with.
@@ -111,7 +113,8 @@ class TabularConfig(LearnerConfig):
         require(0 <= self.exploration <= 1, "exploration", self.exploration, "in [0, 1]")
         require(self.aims >= 1, "aims", self.aims, "at least 1")
         require(0 <= self.step_exponent <= 1, "step_exponent", self.step_exponent, "in [0, 1]")
-        require(1 <= self.max_rows <= 2**30, "max_rows", self.max_rows, "in 1 … 2**30")
+        for name in ("max_observations", "max_states"):
+            require(1 <= getattr(self, name) <= 2**30, name, getattr(self, name), "in 1 … 2**30")
 
 
 class TabularObserver(Observer):
@@ -330,7 +333,7 @@ class Tabular(Learner):
                 "successors": ((actions, OUTCOMES), np.int32, NO_ROW),
                 "rewards": ((actions, OUTCOMES, columns), np.float32, 0.0),
             },
-            config.max_rows,
+            config.max_observations,
         )
         self.whole = Table(
             {
@@ -339,7 +342,7 @@ class Tabular(Learner):
                 "outcomes": ((actions,), np.uint64, 0),
                 "values": ((actions, columns), np.float32, np.nan),
             },
-            config.max_rows,
+            config.max_states,
         )
         lanes = np.arange(workers.num_envs)
         self.exploration = config.exploration ** np.linspace(1.0, LEAST_EXPLORATION, workers.num_envs)
@@ -948,7 +951,8 @@ def _choose(
         row = rows[lane]
         explores = chance[0, lane] < exploration[lane]
         for action in range(count):
-            scores[action] = worth[lane, action]
+            # A utility that overflows may make infinities, and differences of them.
+            scores[action] = -np.inf if np.isnan(worth[lane, action]) else worth[lane, action]
             if explores:
                 scores[action] = -visits[row, action] if row >= 0 else 0.0
         best = scores.max()
