@@ -385,12 +385,15 @@ class RayExecutor(Executor):
         self._owner = not ray.is_initialized()
         if self._owner:
             here = {"num_cpus": usable_cores() if workers is None else workers, "include_dashboard": False}
-            ray.init(
-                address="local" if address is None else address,
-                log_to_driver=False,
-                logging_level="ERROR",
-                **(here if address is None else {}),
-            )
+            try:
+                ray.init(
+                    address="local" if address is None else address,
+                    log_to_driver=False,
+                    logging_level="ERROR",
+                    **(here if address is None else {}),
+                )
+            except Exception as error:  # Ray raises that very class when its processes do not start in time
+                raise ConnectionError(f"no Ray cluster at {address or 'this machine'}: {error}") from error
         self.workers = workers
         options = {"num_cpus": 1, "max_retries": 2, "runtime_env": {"env_vars": dict(ENVIRONMENT)}}
         self._perform = ray.remote(**options)(_perform_remotely)
