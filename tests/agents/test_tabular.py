@@ -236,6 +236,18 @@ def test_goes_on_when_the_tables_are_full():
     assert agent.whole.count <= 60
 
 
+def test_forgets_what_was_not_met_for_longest():
+    agent = train("FoodDrinkBounded", replace(QUICK, max_states=2_000, num_envs=16), utility=Minimum())
+    used = agent.whole.arrays["used"][: agent.whole.count]
+    # The beginning of every episode is met all the time, most other states never again.
+    assert used.max() == agent.updates
+    before = agent.whole.count
+    agent._make_space(1_000)
+    kept = agent.whole.arrays["used"][: agent.whole.count]
+    assert 1_000 <= len(kept) < before
+    assert kept.tolist() == used[np.sort(np.argsort(-used, kind="stable")[: len(kept)])].tolist()
+
+
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
