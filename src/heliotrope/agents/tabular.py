@@ -41,7 +41,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from heliotrope.agents.learner import Learner, LearnerConfig, Row, require, to_arrays, to_tensors
-from heliotrope.agents.observations import EARNED, Observer, Parts
+from heliotrope.agents.observations import EARNED, Observer, Parts, units
 from heliotrope.engine import Utility, VectorEnv
 
 STEPS_LEFT = "steps_left"
@@ -71,6 +71,9 @@ DECIDERS = 4
 AIM_SPREAD = 4.0
 """Random weights lie between exp(-4) and 1, evenly on the logarithmic scale."""
 
+LEFT_OUT = 0.25
+"""How often random weights leave a dimension out."""
+
 VARIED = np.uint64(1)
 """In place of an outcome's fingerprint: the action has had several."""
 
@@ -90,7 +93,7 @@ class TabularConfig(LearnerConfig):
         max_states: how many whole states are kept; when there are more, those not met for longest are forgotten.
     """
 
-    num_envs: int = 1024
+    num_envs: int = 256
     discount: float = 1.0
     rollout_steps: int = 0
     horizon: int = 0
@@ -353,13 +356,21 @@ class Tabular(Learner):
         self._plan()
 
     def _make_aims(self) -> np.ndarray:
-        """The scalar alone; with a utility of the whole episode the sum of the dimensions, and random weights."""
+        """The scalar alone; with a utility of the whole episode the sum of the dimensions, and random weights.
+
+        Random weights count occurrences, so that no dimension rules for the size of its unit alone, and leave some
+        dimensions out, as utilities do for which they are not the bottleneck.
+        """
         if self.utility is None:
             return np.eye(self.columns)[-1:]
         aims = np.zeros((self.config.aims, self.columns))
         aims[0, :-1] = 1.0
-        shape = (len(aims) - 1, self.columns - 1)
-        aims[1:, :-1] = np.exp(AIM_SPREAD * (torch.rand(shape, generator=self.generator).numpy() - 1.0))
+        shape = (2, len(aims) - 1, self.columns - 1)
+        size, chance = torch.rand(shape, generator=self.generator, dtype=torch.float64).numpy()
+        counts = chance >= LEFT_OUT
+        # One that would leave out everything leaves out nothing.
+        counts |= ~counts.any(axis=1, keepdims=True)
+        aims[1:, :-1] = np.where(counts, np.exp(AIM_SPREAD * (size - 1.0)), 0.0) / units(self.workers.reward_dimensions)
         return aims
 
     # --- learning ------------------------------------------------------------------------------------------------
